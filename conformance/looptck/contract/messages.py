@@ -6,11 +6,9 @@ wrote: whether it parses is the business of the tool, not of the loop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - readers of the annotations need the name at run time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 

@@ -1,0 +1,263 @@
+"""Runs one scenario against one loop in this process: invokes, watches, releases held tools, cancels, records.
+
+The watch rests on quiescence (see `looptck.observe.quiescence`): held tools are let go one at a time, each only when
+nothing more can happen, and a run that can do nothing more and has no result is unfinished. No timing decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from looptck.adapter import NoInterfaceError, Outcome, Run
+from looptck.observation import EventSeen, InvocationSeen, Observation, Status
+from looptck.observe import normal
+from looptck.observe.quiescence import LATE, QuiescentLoop, threads_now
+from looptck.observe.rig import Rig
+from looptck.observe.transport import transport
+from looptck_fakes import ModelAsked, ToolEnded, ToolStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from looptck.adapter import Adapter
+    from looptck.contract.ag03 import Message
+    from looptck.observe.quiescence import Certainty
+    from looptck.scenario import Invocation, Scenario
+
+LIMIT = 10.0
+"""Seconds of real time for one scenario; far more than any correct loop needs."""
+SHORT, LONG = 0.004, 1.0
+"""Seconds of uncertain quiescence: before an upper bound is judged, and before something is held not to happen."""
+
+_strangers: frozenset[str] | None = None
+
+
+def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = LIMIT) -> Observation:
+    """Observe in this process. `limit` is in seconds; a loop that never yields to its event loop outlasts it.
+
+    Raises `NoInterfaceError` where the loop offers nothing to invoke.
+    """
+    global _strangers  # noqa: PLW0603 - what ran before the first observation of this process is none of the loop's
+    if _strangers is None:
+        _strangers = threads_now()
+    loop = QuiescentLoop(_strangers)
+    rig = Rig(scenario)
+    try:
+        asyncio.set_event_loop(loop)
+        with transport(rig):
+            return loop.run_until_complete(_Drive(loop, rig, adapter, limit).observe())
+    finally:
+        asyncio.set_event_loop(None)
+        _close(loop)
+
+
+class _Drive:
+    """One observation in the making."""
+
+    def __init__(self, loop: QuiescentLoop, rig: Rig, adapter: Adapter, limit: float) -> None:
+        self.loop, self.rig, self.adapter = loop, rig, adapter
+        self.deadline = time.monotonic() + limit
+        self.seen: dict[int, InvocationSeen] = {}
+        self.levels: list[int] = []
+        self.certainty: Certainty = "certain"
+        self.agents: dict[int, Any] = {}
+        self.in_flight_at_end: dict[int, int] = {}
+        self.stuck: Status | None = None
+
+    async def observe(self) -> Observation:
+        """Make the invocations, one group of simultaneous ones after the other."""
+        for group in _groups(self.rig.scenario):
+            await self._run_group(group)
+            if self.stuck is not None:
+                break
+        leftovers = await self._leftovers()
+        self.rig.tool_stage.open()
+        self.rig.model_stage.open()
+        return Observation(
+            scenario=self.rig.scenario.name,
+            records=self.rig.recorder.records,
+            invocations=tuple(self.seen[place] for place in sorted(self.seen)),
+            spans=self.rig.spans.seen() if self.rig.spans is not None else (),
+            levels=tuple(self.levels),
+            http=self.rig.http_requests(),
+            leftovers=leftovers,
+            settled_by=self.certainty,
+        )
+
+    async def _run_group(self, group: list[int]) -> None:
+        self.rig.active = group
+        tasks = {place: self.loop.create_task(self._invoke(place), name=f"looptck-{place}") for place in group}
+        await self._watch(group, tasks)
+        for place, task in tasks.items():
+            if task.done():
+                task.result()  # a fault of the kit, or NoInterfaceError: not an observation
+
+    async def _invoke(self, place: int) -> None:
+        """One invocation, from input to what is left of it."""
+        invocation = self.rig.scenario.invocations[place]
+        given = self._input(invocation)
+        events: list[EventSeen] = []
+        run = Run(
+            options=self.rig.options(place),
+            messages=list(given),
+            read=invocation.read,
+            on_event=lambda event: events.append(normal.event(event)),
+            agents=self.agents,
+            agent_key=self._agent_key(place),
+            result_twice=invocation.result_twice,
+        )
+        began = len(self.rig.recorder)
+        outcome = await self.adapter.run(run)
+        ended = len(self.rig.recorder)
+        in_flight = len(self.rig.recorder.of(ToolStarted)) - len(self.rig.recorder.of(ToolEnded))
+        self.seen[place] = self._record(outcome, given, run, (began, ended, in_flight), tuple(events))
+
+    def _record(
+        self,
+        outcome: Outcome,
+        given: tuple[Message, ...],
+        run: Run,
+        marks: tuple[int, int, int],
+        events: tuple[EventSeen, ...],
+    ) -> InvocationSeen:
+        status: Status = "answered" if outcome.error is None else "failed"
+        if isinstance(outcome.error, asyncio.CancelledError):
+            status = self.stuck or "cancelled"
+        return InvocationSeen(
+            status=status,
+            began=marks[0],
+            ended=marks[1],
+            input=given,
+            message=None if outcome.message is None else normal.message(outcome.message),
+            error=None if outcome.error is None else normal.error(outcome.error, tuple(self.rig.scripted)),
+            transcript=None if outcome.transcript is None else normal.messages(outcome.transcript),
+            usage=normal.usage(outcome.usage),
+            events=events,
+            events_ended=outcome.events_ended,
+            input_untouched=tuple(run.messages) == given,
+            again=outcome.again,
+            in_flight_at_end=marks[2],
+            problems=tuple(outcome.problems),
+        )
+
+    def _input(self, invocation: Invocation) -> tuple[Message, ...]:
+        before: tuple[Message, ...] = ()
+        if invocation.continues is not None:
+            earlier = self.seen.get(invocation.continues)
+            before = (earlier.transcript if earlier is not None else None) or ()
+        return (*before, *(said.message() for said in invocation.messages))
+
+    def _agent_key(self, place: int) -> int:
+        invocations = self.rig.scenario.invocations
+        while invocations[place].reuse_agent or invocations[place].alongside:
+            place -= 1
+        return place
+
+    async def _watch(self, group: list[int], tasks: dict[int, asyncio.Task[None]]) -> None:
+        """Wait until every invocation of the group is over, acting each time nothing more can happen by itself."""
+        cancelled = False
+        pending = set(tasks.values())
+        while pending:
+            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline)
+            await asyncio.wait([*pending, quiet], return_when=asyncio.FIRST_COMPLETED)
+            self.loop.waiter = None
+            pending = {task for task in pending if not task.done()}
+            if not pending or not quiet.done():
+                continue
+            timed_out = quiet.result() == LATE
+            self._note(quiet.result())
+            wants = next((self.rig.scenario.invocations[place].cancel for place in group), "never")
+            if wants != "never" and not cancelled and not timed_out and self._reached(wants):
+                cancelled = True
+                self._cancel(pending)
+            elif timed_out or not self._release():
+                if self.stuck is not None:
+                    return self._abandon(tasks)
+                self.stuck = "timeout" if timed_out else "unfinished"
+                self.deadline = time.monotonic() + LONG
+                self._cancel(pending)
+        return None
+
+    def _patience(self) -> float:
+        """A short window once as much is held as a correct loop would hold; a long one to conclude that no more comes."""
+        held = len(self.rig.tool_stage.held)
+        if held and held >= self.rig.target_in_flight():
+            return SHORT
+        return SHORT if self.rig.model_stage.held else LONG
+
+    def _note(self, certainty: Certainty | Literal["late"]) -> None:
+        order: tuple[Certainty | Literal["late"], ...] = (LATE, "certain", "threads", "window")
+        if order.index(certainty) > order.index(self.certainty):
+            self.certainty = certainty  # type: ignore[assignment]
+
+    def _reached(self, wants: str) -> bool:
+        return bool(self.rig.tool_stage.held if wants == "tools" else self.rig.model_stage.held)
+
+    def _release(self) -> bool:
+        """Let one who is held go on; False when nobody is held."""
+        held = self.rig.tool_stage.held
+        if held:
+            self.levels.append(len(held))
+            order = {call.call(): number for number, call in enumerate(self.rig.scenario.calls())}
+            by_call = sorted(held, key=lambda item: order.get(item.key, -1))  # type: ignore[call-overload]
+            self.rig.tool_stage.release(by_call[-1 if self.rig.scenario.finish == "last" else 0])
+            return True
+        for item in self.rig.model_stage.held:
+            self.rig.model_stage.release(item)
+            return True
+        return False
+
+    def _cancel(self, tasks: set[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+
+    def _abandon(self, tasks: dict[int, asyncio.Task[None]]) -> None:
+        """Record what would not even be cancelled."""
+        at = len(self.rig.recorder)
+        for place, task in tasks.items():
+            if not task.done() and self.stuck is not None:
+                self.seen[place] = InvocationSeen(self.stuck, at, at, ())
+
+    async def _leftovers(self) -> tuple[str, ...]:
+        """Names of the tasks that outlive the run, once nothing more happens by itself."""
+        mine = asyncio.current_task()
+        rest = [task for task in asyncio.all_tasks() if task is not mine]
+        if rest and self.stuck is None:
+            quiet = self.loop.quiet(lambda: SHORT, lambda: len(self.rig.recorder), time.monotonic() + LONG)
+            await asyncio.wait([quiet])
+        return tuple(sorted(normal.text(task.get_coro().__qualname__) for task in rest if not task.done()))
+
+
+def _groups(scenario: Scenario) -> Iterator[list[int]]:
+    """The invocations that run at once, by their places."""
+    group: list[int] = []
+    for place, invocation in enumerate(scenario.invocations):
+        if group and not invocation.alongside:
+            yield group
+            group = []
+        group.append(place)
+    yield group
+
+
+def _close(loop: QuiescentLoop) -> None:
+    """End what is left without waiting for anybody who refuses to end."""
+    tasks = [task for task in asyncio.all_tasks(loop) if not task.done()]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=SHORT))
+        loop.set_exception_handler(lambda _loop, _context: None)  # their last words are of no interest
+    loop.run_until_complete(_close_generators(loop))
+    executor = getattr(loop, "_default_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=False, cancel_futures=True)
+    loop.close()
+
+
+async def _close_generators(loop: QuiescentLoop) -> None:
+    try:
+        await asyncio.wait_for(loop.shutdown_asyncgens(), LONG)
+    except (TimeoutError, Exception):  # noqa: BLE001 - an iterator of the loop's that will not close is its own affair
+        return

@@ -1,0 +1,149 @@
+"""An asyncio event loop with the real clock that knows when nothing more can happen.
+
+Quiescent means: no ready callback, no I/O, no timer due soon, and every other thread asleep with unchanged
+context-switch counters. Where the loop is alone (no other thread, no timer, no socket) that is a proof and is told at
+once. Otherwise it is an observation over a window, so it may only be used to judge upper bounds; whoever wants to
+conclude that something will *not* happen any more asks for a long window (`patience`).
+
+Thread states are read from /proc. Where there is none, a settling window without any recorded activity stands in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import selectors
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Certainty = Literal["certain", "threads", "window"]
+"""What a quiescence rests on: a proof, sleeping threads, or a window in which nothing was recorded."""
+LATE: Literal["late"] = "late"
+"""What a waiter is told when its deadline passes first."""
+
+POLL = 0.002
+"""Seconds between two looks at the other threads."""
+HORIZON = 1.0
+"""A timer due later than this many seconds is a guard, not something about to happen."""
+SETTLE_AT_LEAST, SETTLE_TIMES = 0.25, 3
+"""Where thread states tell nothing (a poller, no /proc), the window without activity is this long and so much longer."""
+
+_PROC_TASKS = "/proc/self/task"
+HAS_PROC = os.path.isdir(_PROC_TASKS)  # noqa: PTH112 - asked once, no Path needed
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Who waits for quiescence: how long a window it needs, and what counts as activity."""
+
+    future: asyncio.Future[Certainty | Literal["late"]]
+    deadline: float
+    patience: Callable[[], float]
+    activity: Callable[[], int]
+    last_activity: int
+    active_at: float
+    snapshot: dict[str, str] | None = None
+    stable_at: float = field(default_factory=time.monotonic)
+
+
+class _Selector(selectors.DefaultSelector):
+    """The selector that asyncio would use, which asks the loop before it blocks."""
+
+    owner: QuiescentLoop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        waiter = self.owner.waiter
+        if waiter is None:
+            return super().select(timeout)
+        if time.monotonic() >= waiter.deadline:
+            self.owner.tell(waiter, LATE)
+            return super().select(0)
+        if timeout is not None and timeout <= 0:
+            return super().select(timeout)
+        ready = super().select(0)
+        if ready:
+            waiter.stable_at = time.monotonic()
+            return ready
+        pause = self.owner.look(waiter, timeout, alone=len(self.get_map()) <= 1)
+        return [] if pause is None else super().select(pause)
+
+
+class QuiescentLoop(asyncio.SelectorEventLoop):
+    """The event loop; `strangers` are thread ids that were there before any loop under test and do not count."""
+
+    def __init__(self, strangers: frozenset[str] = frozenset()) -> None:
+        selector = _Selector()
+        selector.owner = self
+        self.waiter: _Waiter | None = None
+        self._strangers = strangers
+        super().__init__(selector)
+
+    def quiet(
+        self, patience: Callable[[], float], activity: Callable[[], int], deadline: float
+    ) -> asyncio.Future[Certainty | Literal["late"]]:
+        """A future that is done once the loop is quiescent, or with `LATE` at the deadline (of `time.monotonic`).
+
+        `patience()` is the window in seconds that an uncertain quiescence must last, asked anew at every look;
+        `activity()` is a number that changes whenever the run got anywhere. One caller at a time; the deadline is no
+        timer of the loop, which would make every quiescence uncertain.
+        """
+        future: asyncio.Future[Certainty | Literal["late"]] = self.create_future()
+        self.waiter = _Waiter(future, deadline, patience, activity, activity(), time.monotonic())
+        return future
+
+    def look(self, waiter: _Waiter, timeout: float | None, *, alone: bool) -> float | None:
+        """Seconds to wait for events before the next look, or None when the loop is quiescent (the waiter is told)."""
+        if waiter.future.done():
+            self.waiter = None
+            return timeout
+        threads = other_threads(self._strangers)
+        if timeout is None and alone and threads == {}:
+            return self.tell(waiter, "certain")
+        now = time.monotonic()
+        if waiter.activity() != waiter.last_activity:
+            waiter.last_activity, waiter.active_at = waiter.activity(), now
+        if threads is None or threads != waiter.snapshot:
+            waiter.snapshot, waiter.stable_at = threads, now
+        timer_soon = timeout is not None and timeout < HORIZON
+        patience = waiter.patience()
+        if HAS_PROC and not timer_soon and threads is not None and now - waiter.stable_at >= patience:
+            return self.tell(waiter, "threads")
+        asleep = threads is not None or not HAS_PROC
+        if asleep and now - waiter.active_at >= max(SETTLE_AT_LEAST, patience * SETTLE_TIMES):
+            return self.tell(waiter, "window")
+        return POLL if timeout is None else min(POLL, timeout)
+
+    def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:
+        """Let the waiter know, once."""
+        self.waiter = None
+        if not waiter.future.done():
+            waiter.future.set_result(certainty)
+
+
+def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:
+    """Context-switch counters of every other thread of this process by thread id; None when one is not asleep."""
+    if not HAS_PROC:
+        return {str(thread.ident): "" for thread in threading.enumerate() if thread is not threading.current_thread()}
+    me, found = str(threading.get_native_id()), {}
+    for thread in os.listdir(_PROC_TASKS):  # noqa: PTH208 - runs at every look
+        if thread == me or thread in strangers:
+            continue
+        with contextlib.suppress(OSError), open(f"{_PROC_TASKS}/{thread}/status") as file:  # noqa: PTH123 - see above
+            status = file.read()
+            if status.split("State:\t", 1)[1][0] != "S":
+                return None
+            found[thread] = status[status.index("voluntary_ctxt") :]
+    return found
+
+
+def threads_now() -> frozenset[str]:
+    """Ids of the threads that exist now, as `other_threads` names them."""
+    if HAS_PROC:
+        return frozenset(os.listdir(_PROC_TASKS))  # noqa: PTH208 - same names as in other_threads
+    return frozenset(str(thread.ident) for thread in threading.enumerate())

@@ -1,0 +1,179 @@
+"""The fakes of one scenario, wired together: what a loop is given while the kit watches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from looptck.contract.ag03 import (
+    DEFAULT_MAX_PARALLEL_TOOLS,
+    Allow,
+    Budget,
+    CallContext,
+    Deny,
+    Message,
+    NeedApproval,
+    ToolCall,
+    ToolDefinition,
+)
+from looptck.observe.spans import SpanLog, current_span_id
+from looptck_fakes import (
+    ModelAnswered,
+    ModelAsked,
+    Raises,
+    Recorder,
+    RecordingRunner,
+    RecordingTools,
+    RefusingRunner,
+    ReplayingRunner,
+    ScriptedProvider,
+    Stage,
+    TableGate,
+    ToolEnded,
+)
+from looptck_fakes import Turn as FakeTurn
+
+if TYPE_CHECKING:
+    from looptck.scenario import Call, Invocation, Scenario, Turn
+    from looptck_fakes import Answer
+    from looptck_fakes.gates import Rule
+
+
+class ScriptedError(Exception):
+    """An error that the scenario asked for."""
+
+
+MODEL = "scripted-model"
+
+
+class Rig:
+    """Recorder, stages, provider, tools, gate, runners and tracer for one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.recorder = Recorder(current_span_id if scenario.tracer else None)
+        self.tool_stage, self.model_stage = Stage(), Stage()
+        self.spans = SpanLog() if scenario.tracer else None
+        self.scripted: list[BaseException] = []
+        self.active: list[int] = []
+        self._calls: dict[ToolCall, Call] = {call.call(): call for call in scenario.calls()}
+        self._served = [0] * len(scenario.invocations)
+        self._turns = [tuple(self._turn(turn) for turn in inv.turns) for inv in scenario.invocations]
+        self._runners: dict[int, RecordingRunner] = {}
+        held = scenario.finish != "at_once" or any(inv.cancel == "tools" for inv in scenario.invocations)
+        definitions = [definition(name) for name in dict.fromkeys(call.name for call in scenario.calls())]
+        self.provider: Any = ScriptedProvider(
+            self._next_turn, model=MODEL, recorder=self.recorder, stage=self.model_stage
+        )
+        self.tools = RecordingTools(
+            self._answer,
+            definitions=definitions,
+            recorder=self.recorder,
+            stage=self.tool_stage if held else None,
+        )
+        self.gate = TableGate(self._rule, recorder=self.recorder)
+
+    def options(self, place: int) -> dict[str, Any]:
+        """Keyword arguments for the agent of an invocation: the seams, and the options that the scenario sets."""
+        scenario, invocation = self.scenario, self.scenario.invocations[place]
+        names = ("system", "name", "call_options", "max_iter", "max_parallel_tools")
+        given = {name: getattr(scenario.options, name) for name in names}
+        tokens, tool_calls = scenario.options.max_tokens, scenario.options.max_tool_calls
+        given |= {
+            "budget": None if tokens is None and tool_calls is None else Budget(tokens, tool_calls),
+            "gate": self.gate if scenario.gate else None,
+            "step_runner": self._runner(place, invocation),
+            "tracer": self.spans.tracer if self.spans is not None else None,
+            "approvals": invocation.approvals,
+        }
+        return {"provider": self.provider, "tools": self.tools} | {k: v for k, v in given.items() if v is not None}
+
+    def target_in_flight(self) -> int:
+        """How many tools a loop that uses all its slots has in flight now: what a lower bound waits for."""
+        bound = self.scenario.options.max_parallel_tools or DEFAULT_MAX_PARALLEL_TOOLS
+        calls = 0
+        for place in self.active:
+            invocation = self.scenario.invocations[place]
+            turns = invocation.turns[: self._answered(place)]
+            calls += sum(call.verdict == "allow" for turn in turns for call in turn.calls)
+            calls += sum(call.verdict == "allow" for said in invocation.messages for call in said.calls)
+        return min(bound, calls - len(self.recorder.of(ToolEnded)))
+
+    def http_requests(self) -> tuple[dict[str, Any], ...]:
+        """The bodies that the model server was sent; none where the model is asked directly."""
+        return ()
+
+    def _answered(self, place: int) -> int:
+        asked = {record.number for record in self.recorder.of(ModelAsked) if record.script == str(place)}
+        return sum(record.number in asked for record in self.recorder.of(ModelAnswered))
+
+    def _runner(self, place: int, invocation: Invocation) -> RecordingRunner | None:
+        runner: RecordingRunner
+        if invocation.runner == "none":
+            return None
+        if invocation.runner == "record":
+            runner = RecordingRunner(recorder=self.recorder)
+        elif invocation.runner == "replay":
+            runner = ReplayingRunner(self._runners[place - 1].journal, recorder=self.recorder)
+        else:
+            error = ScriptedError("the runner refuses this step")
+            self.scripted.append(error)
+            runner = RefusingRunner(frozenset(invocation.refuse), error=error, recorder=self.recorder)
+        self._runners[place] = runner
+        return runner
+
+    def _turn(self, turn: Turn) -> FakeTurn:
+        error = None if turn.error is None else self._scripted_error(turn.error)
+        return FakeTurn(
+            text=turn.text,
+            calls=tuple(call.call() for call in turn.calls),
+            usage=None if turn.usage is None else turn.usage.usage(),
+            early_usage=None if turn.early_usage is None else turn.early_usage.usage(),
+            error=error,
+            error_at=turn.error_at,
+            fragments=turn.fragments,
+            hold=turn.hold,
+        )
+
+    def _scripted_error(self, text: str) -> ScriptedError:
+        error = ScriptedError(text)
+        self.scripted.append(error)
+        return error
+
+    def _next_turn(self, messages: Sequence[Message]) -> tuple[str, FakeTurn | None]:
+        place = self.active[0] if len(self.active) == 1 else self._whose(messages)
+        number = self._served[place]
+        self._served[place] += 1
+        turns = self._turns[place]
+        return str(place), turns[number] if number < len(turns) else None
+
+    def _whose(self, messages: Sequence[Message]) -> int:
+        """Which of several invocations at once this request belongs to: the one whose input it starts from."""
+        asked = {getattr(message, "content", None) for message in messages}
+        for place in self.active:
+            if all(said.content in asked for said in self.scenario.invocations[place].messages):
+                return place
+        return self.active[0]
+
+    def _answer(self, call: ToolCall) -> Answer:
+        known = self._calls.get(call)
+        if known is None:
+            return ValueError(f"no such call in the scenario: {call}")
+        if known.raises is not None:
+            return Raises(self._scripted_error(known.raises))
+        return known.result()
+
+    def _rule(self, call: ToolCall, _context: CallContext) -> Rule:
+        known = self._calls.get(call)
+        if known is None or known.verdict == "allow":
+            return Allow()
+        if known.verdict == "deny":
+            return Deny(known.reason)
+        if known.verdict == "raise":
+            return self._scripted_error(known.reason)
+        return NeedApproval(known.marker, known.reason)
+
+
+def definition(name: str) -> ToolDefinition:
+    """The definition of a scenario's tool: any JSON object will do as arguments."""
+    return ToolDefinition(name, f"The tool {name} of this scenario.", {"type": "object"})

@@ -1,0 +1,140 @@
+"""The one log that every fake writes: what a loop asked of its seams, in the order it asked.
+
+Records are frozen values that carry their place `at` in the log, and a `type` that tells them apart as plain data. Lists that a loop hands over are snapshotted, since a
+loop may go on changing them. Adding is safe from any thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping  # noqa: TC003 - whoever turns records into JSON resolves the annotations
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from looptck.contract.messages import Message, ToolCall, ToolDefinition, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """The provider was asked; `beyond_script` tells that the script had no reply left.
+
+    `number` counts the requests to this log from 0; `script` names the script the reply is taken from.
+    """
+
+    at: int
+    number: int
+    script: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    options: Mapping[str, Any]
+    beyond_script: bool = False
+    type: Literal["model_asked"] = "model_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered:
+    """The reply of request `number` ended: whole, with the scripted error, or closed early by the loop."""
+
+    at: int
+    number: int
+    how: Literal["whole", "error", "closed"]
+    type: Literal["model_answered"] = "model_answered"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool began to run; `run` counts the tool runs of this log from 0, `context` is what the probe saw."""
+
+    at: int
+    run: int
+    call: ToolCall
+    context: str | None = None
+    type: Literal["tool_started"] = "tool_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """Tool run `run` is over."""
+
+    at: int
+    run: int
+    how: Literal["returned", "raised", "cancelled"]
+    result: ToolResult | None = None
+    type: Literal["tool_ended"] = "tool_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class GateAsked:
+    """The gate was asked about a call and gave its verdict."""
+
+    at: int
+    call: ToolCall
+    tainted: bool
+    iter: int
+    verdict: Literal["allow", "deny", "need_approval", "raised"]
+    type: Literal["gate_asked"] = "gate_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """The runner was given a step; `step` counts the steps of this log from 0."""
+
+    at: int
+    step: int
+    name: str
+    kind: str
+    type: Literal["step_started"] = "step_started"
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """Step `step` is over: done, given back from the journal, refused by the runner, or ended by an error of its work."""
+
+    at: int
+    step: int
+    how: Literal["done", "replayed", "refused", "failed", "cancelled"]
+    type: Literal["step_ended"] = "step_ended"
+
+
+Record: TypeAlias = ModelAsked | ModelAnswered | ToolStarted | ToolEnded | GateAsked | StepStarted | StepEnded
+R = TypeVar("R")
+
+
+class Recorder:
+    """An append-only log, shared by the fakes of one run.
+
+    `probe` is called when a tool starts, in the tool's own context; what it returns is kept with the record (a kit can
+    note the current span with it).
+    """
+
+    def __init__(self, probe: Callable[[], str | None] | None = None) -> None:
+        self.probe = probe or (lambda: None)
+        self._records: list[Any] = []
+        self._lock = threading.Lock()
+        self._numbers = {kind: itertools.count() for kind in ("model", "tool", "step")}
+
+    def number(self, kind: Literal["model", "tool", "step"]) -> int:
+        """The next free number for a model request, tool run or step."""
+        return next(self._numbers[kind])
+
+    def add(self, make: Callable[[int], Any]) -> None:
+        """Append `make(at)`, where `at` is the record's place in the log."""
+        with self._lock:
+            self._records.append(make(len(self._records)))
+
+    @property
+    def records(self) -> tuple[Any, ...]:
+        """Everything so far, in order."""
+        with self._lock:
+            return tuple(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def of(self, kind: type[R]) -> tuple[R, ...]:
+        """The records of one type, in order."""
+        return tuple(record for record in self.records if isinstance(record, kind))
