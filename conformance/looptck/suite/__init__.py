@@ -1,0 +1,19 @@
+"""The suites: one for each profile, looked up by the profile's name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from looptck.suite.model import Test
+
+PROFILES = ("ag03",)
+
+
+def tests_of(profile: str) -> tuple[Test, ...]:
+    """The tests of a profile, in the order of its specification. Raises `KeyError` for an unknown profile."""
+    if profile not in PROFILES:
+        raise KeyError(profile)
+    tests: tuple[Test, ...] = import_module(f"looptck.suite.{profile}").TESTS
+    return tests

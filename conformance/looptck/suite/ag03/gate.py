@@ -1,0 +1,108 @@
+"""TestGateVerdicts: the gate decides before dispatch; denials and taint here, approvals in `approvals` (section 2.5)."""
+
+from __future__ import annotations
+
+from looptck.suite.ag03.gate_scenarios import scenarios
+from looptck.suite.evidence import Evidence, call_lines
+from looptck.suite.model import Finding, Test, equal, one_of
+from looptck_fakes import GateAsked, ToolStarted
+
+TEST = Test("TestGateVerdicts", "2.5", scenarios)
+
+
+@TEST.check("gate/asked-every-call", "gate-asked-every-call", "allowed", "denied")
+def asked_every_call(e: Evidence) -> Finding:
+    """The gate is asked about every call, once for each turn that proposes it."""
+    proposed = [call.call() for turn in e.asked().turns for call in turn.calls]
+    return equal(sorted(call_lines(proposed)), sorted(call_lines([asked.call for asked in e.questions()])))
+
+
+@TEST.check("gate/asked-before-dispatch", "gate-before-dispatch", "allowed", "denied")
+def asked_before_dispatch(e: Evidence) -> Finding:
+    """Every question about a turn is asked before any call of the turn runs."""
+    early = []
+    for turn in e.asked().turns:
+        calls = {call.call() for call in turn.calls}
+        asked = [r.at for r in e.observation.records if isinstance(r, GateAsked) and r.call in calls]
+        ran = [r.at for r in e.observation.records if isinstance(r, ToolStarted) and r.call in calls]
+        if ran and (not asked or min(ran) < max(asked)):
+            early.append(f"a call of the turn of {turn.calls[0].id} ran before the gate was asked about all of it")
+    return equal({"questions asked": True, "too early": []}, {"questions asked": bool(e.questions()), "too early": early})
+
+
+@TEST.check("gate/iter", "gate-context-iter", "tool-output")
+def gate_iter(e: Evidence) -> Finding:
+    """The context carries the number of the iteration, counted from 1."""
+    return equal([1, 1, 2], [asked.iter for asked in e.questions()])
+
+
+@TEST.check("gate/denied-not-run", "denied-not-run", "denied")
+def denied_not_run(e: Evidence) -> Finding:
+    """Denied calls do not run; their allowed sibling does."""
+    allowed = [call.call() for call in e.asked().turns[0].calls if call.verdict == "allow"]
+    return equal(call_lines(allowed), call_lines([run.call for run in e.runs()]))
+
+
+@TEST.check("gate/denied-text", "denied-text", "denied", "all-denied")
+def denied_text(e: Evidence) -> Finding:
+    """The tool message of a denied call is `error: denied by policy: ` and the reason, exactly."""
+    expected = {m.tool_call_id: m.content for m in e.turn(0)[1:]}
+    denied = {call.id for call in e.asked().turns[0].calls if call.verdict == "deny"}
+    seen = {m.tool_call_id: m.content for m in e.invocation().transcript or () if m.role == "tool"}
+    return equal({i: expected[i] for i in denied}, {i: seen.get(i) for i in denied})
+
+
+@TEST.check("gate/denied-in-order", "results-in-call-order", "denied")
+def denied_in_order(e: Evidence) -> Finding:
+    """Denials and results stand in call order, and the model reads them."""
+    seen = e.shown(e.requests()[1].messages) if len(e.requests()) > 1 else None
+    return equal(e.shown(e.transcript(1)), seen)
+
+
+@TEST.check("gate/denied-goes-on", "denied-goes-on", "denied", "all-denied")
+def denied_goes_on(e: Evidence) -> Finding:
+    """A denial does not end the run: the model is asked again and answers."""
+    seen = {"model calls": len(e.requests()), "ended": e.ending()}
+    return equal({"model calls": 2, "ended": "answered"}, seen)
+
+
+@TEST.check("gate/raising", "gate-raises", "gate-raises")
+def raising(e: Evidence) -> Finding:
+    """A call about which the gate raises does not run."""
+    return equal({"asked": True, "tool runs": 0}, {"asked": bool(e.questions()), "tool runs": len(e.runs())})
+
+
+def _taint(e: Evidence, place: int = 0) -> list[bool]:
+    return [asked.tainted for asked in e.questions(place)]
+
+
+@TEST.check("taint/after-tool-output", "taint-after-tool-message", "tool-output")
+def after_tool_output(e: Evidence) -> Finding:
+    """The context is clean for every call of the first turn, and tainted once a tool has answered."""
+    return equal([False, False, True], _taint(e))
+
+
+@TEST.check("taint/after-denial", "taint-after-tool-message", "denial-only")
+def after_denial(e: Evidence) -> Finding:
+    """The tool message of a denied call is a tool message: the context is tainted after it."""
+    return equal([False, True], _taint(e))
+
+
+@TEST.check("taint/from-input", "taint-from-input", "tainted-input")
+def from_input(e: Evidence) -> Finding:
+    """An input that holds a tool message is tainted from the first turn on."""
+    return equal([True], _taint(e))
+
+
+@TEST.check("taint/each-run", "taint-each-run", "next-run")
+def each_run(e: Evidence) -> Finding:
+    """Taint is not carried over into the next run of an agent."""
+    return equal([[False, False, True], [False]], [_taint(e, 0), _taint(e, 1)])
+
+
+@TEST.check("taint/resumed", "taint-after-tool-message", "approved", "allowed-before-approval")
+def resumed(e: Evidence) -> Finding:
+    """A resumed turn is tainted exactly when tool messages stand before it."""
+    before = any(message.role == "tool" for message in e.invocation(1).input)
+    seen = sorted(set(_taint(e, 1)))
+    return one_of(seen, [before])

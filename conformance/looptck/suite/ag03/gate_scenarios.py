@@ -1,0 +1,110 @@
+"""The scenarios of TestGateVerdicts: denials, approvals and resumed runs, and what makes a context tainted (2.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from looptck.scenario import Call, Invocation, Options, Said, Scenario, Turn
+
+if TYPE_CHECKING:
+    from looptck.suite.labels import Labels
+
+Verdict = Literal["allow", "deny", "need_approval", "raise"]
+
+
+def scenarios(labels: Labels) -> tuple[Scenario, ...]:
+    """All of them."""
+    build = _Builder(labels)
+    return (*_verdicts(build), *_approvals(build), *_taint(build))
+
+
+class _Builder:
+    """Builds gated scenarios of seeded calls."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+
+    def scenario(self, name: str, *runs: Invocation, options: Options | None = None) -> Scenario:
+        """A scenario with a gate."""
+        return Scenario(name=name, gate=True, options=options or Options(), invocations=runs)
+
+    def run(self, *turns: Turn, before: tuple[Said, ...] = (), reuse: bool = False) -> Invocation:
+        """A fresh run, after an earlier conversation where one is given."""
+        return Invocation(messages=(*before, self.said()), turns=turns, reuse_agent=reuse)
+
+    def resume(self, *approvals: str, given: bool = True) -> Invocation:
+        """A run that starts from the transcript of the first, with approvals."""
+        return Invocation(continues=0, approvals=approvals if given else None, turns=(self.answer(),))
+
+    def said(self) -> Said:
+        """A user message."""
+        return Said(content=self.labels.text())
+
+    def answer(self) -> Turn:
+        """A reply without calls."""
+        return Turn(text=self.labels.pieces())
+
+    def turn(self, *verdicts: Verdict) -> Turn:
+        """A reply with a call for each verdict."""
+        return Turn(calls=tuple(self.call(verdict) for verdict in verdicts))
+
+    def call(self, verdict: Verdict = "allow") -> Call:
+        """A call that the gate gives this verdict."""
+        labels = self.labels
+        return Call(
+            id=labels.call_id(),
+            name=labels.tool(),
+            arguments=labels.arguments(),
+            answer=labels.text(),
+            verdict=verdict,
+            reason=labels.text() if verdict != "allow" else "",
+            marker=labels.marker() if verdict == "need_approval" else "",
+        )
+
+
+def _verdicts(build: _Builder) -> tuple[Scenario, ...]:
+    return (
+        build.scenario("allowed", build.run(build.turn("allow", "allow", "allow"), build.turn("allow"), build.answer())),
+        build.scenario("denied", build.run(build.turn("deny", "allow", "deny"), build.answer())),
+        build.scenario("all-denied", build.run(build.turn("deny"), build.answer())),
+        build.scenario("gate-raises", build.run(build.turn("raise"), build.answer())),
+    )
+
+
+def _approvals(build: _Builder) -> tuple[Scenario, ...]:
+    mixed = build.turn("need_approval", "allow", "need_approval")
+    first = build.run(mixed, build.answer())
+    markers = [call.marker for call in mixed.calls if call.marker]
+    waiting = mixed.calls[0]
+    wrong = (waiting.id, waiting.name, waiting.reason, f"tool/1/0/{waiting.name}", build.labels.marker())
+    with_denied = build.turn("need_approval", "deny", "allow")
+    return (
+        build.scenario("approved", first, build.resume(*markers)),
+        build.scenario("unapproved", first, build.resume(given=False)),
+        build.scenario("half-approved", first, build.resume(markers[1])),
+        build.scenario("other-markers", first, build.resume(*wrong)),
+        build.scenario("approved-beside-denied", build.run(with_denied), build.resume(with_denied.calls[0].marker)),
+        build.scenario(
+            "approved-at-cap", build.run(mixed, build.answer()), build.resume(*markers), options=Options(max_iter=1)
+        ),
+        build.scenario("allowed-before-approval", build.run(build.turn("allow"), mixed), build.resume(*markers)),
+    )
+
+
+def _taint(build: _Builder) -> tuple[Scenario, ...]:
+    earlier = build.call()
+    poisoned = (
+        build.said(),
+        Said(role="assistant", calls=(earlier,)),
+        Said(role="tool", content=earlier.answer, tool_call_id=earlier.id),
+        Said(role="assistant", content=build.labels.text()),
+    )
+    turns = (build.turn("allow", "allow"), build.turn("allow"), build.answer())
+    return (
+        build.scenario("tool-output", build.run(*turns)),
+        build.scenario("denial-only", build.run(build.turn("deny"), build.turn("allow"), build.answer())),
+        build.scenario("tainted-input", build.run(build.turn("allow"), build.answer(), before=poisoned)),
+        build.scenario(
+            "next-run", build.run(*turns), build.run(build.turn("allow"), build.answer(), reuse=True)
+        ),
+    )
