@@ -35,7 +35,7 @@ class ErrorSeen:
     """An exception that ended an invocation.
 
     `scripted` tells how it relates to the scenario's own error: the same object, an exception that has it in its chain
-    of causes, or neither. `text` names the type. The other fields are those of the contract's errors, where it has them.
+    of causes, or neither. `text` names the type. The other fields are those of the contract's errors, where it is one.
     """
 
     kind: Literal["max_iter", "budget", "approval", "script_exhausted", "other"]

@@ -1,14 +1,14 @@
 """The one log that every fake writes: what a loop asked of its seams, in the order it asked.
 
-Records are frozen values that carry their place `at` in the log, and a `type` that tells them apart as plain data. Lists that a loop hands over are snapshotted, since a
-loop may go on changing them. Adding is safe from any thread.
+Records are frozen values that carry their place `at` in the log, and a `type` that tells them apart as plain data.
+Lists that a loop hands over are snapshotted, since a loop may go on changing them. Adding is safe from any thread.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping  # noqa: TC003 - whoever turns records into JSON resolves the annotations
+from collections.abc import Mapping  # whoever turns records into JSON resolves the annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -92,7 +92,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """Step `step` is over: done, given back from the journal, refused by the runner, or ended by an error of its work."""
+    """Step `step` is over: done, given back from the journal, refused by the runner, or ended by its work's error."""
 
     at: int
     step: int

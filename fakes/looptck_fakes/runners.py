@@ -82,7 +82,7 @@ class ReplayingRunner(RecordingRunner):
 class RefusingRunner(RecordingRunner):
     """A `StepRunner` that raises for the steps named in `refuse` and records the others.
 
-        >>> runner = RefusingRunner({"tool/1/0/pay"})
+    >>> runner = RefusingRunner({"tool/1/0/pay"})
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 from looptck.contract.messages import ToolCall, ToolDefinition, ToolResult
 from looptck_fakes.recorder import Recorder, ToolEnded, ToolStarted
@@ -21,7 +21,7 @@ class Raises:
     error: BaseException
 
 
-Answer: TypeAlias = Union[str, ToolResult, Exception, Raises, Callable[[ToolCall], "Answer"]]
+Answer: TypeAlias = str | ToolResult | Exception | Raises | Callable[[ToolCall], "Answer"]
 
 
 class RecordingTools:

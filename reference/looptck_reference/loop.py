@@ -158,7 +158,7 @@ class Run:
         return reply.message(), reply.usage()
 
     async def _act(self, calls: Sequence[Indexed]) -> None:
-        """Sections 2.3 to 2.5: everything that may forbid the turn first, then its calls, then their results in order."""
+        """Sections 2.3 to 2.5: first what may forbid the turn, then its calls, then their results in call order."""
         results: list[ToolResult | None] = [None] * len(calls)
         try:
             limits.check_tool_calls(self.agent.budget, self.tool_calls, len(calls))
@@ -210,7 +210,7 @@ class Run:
             async with asyncio.TaskGroup() as group:
                 for slot in range(len(judged)):
                     group.create_task(one(slot))
-        except* Exception as failed:
+        except* Exception as failed:  # noqa: BLE001 - raised again, out of its group
             raise failed.exceptions[0] from None
         return None
 
@@ -220,7 +220,7 @@ class Run:
         async def work() -> ToolResult:
             try:
                 return await self.agent.tools.call(call)
-            except Exception as error:  # noqa: BLE001 - a tool's failure is for the model; only the runner's ends the run
+            except Exception as error:  # noqa: BLE001 - for the model to read: only the runner's own errors end a run
                 return ToolResult(f"{type(error).__name__}: {error}", is_error=True)
 
         with self.agent.tracing.tool(call.name) as span:

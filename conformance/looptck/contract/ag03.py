@@ -260,7 +260,12 @@ class LoopError(Exception):
     """
 
     def __init__(
-        self, text: str, *, message: Message | None = None, transcript: Sequence[Message] = (), usage: Usage | None = None
+        self,
+        text: str,
+        *,
+        message: Message | None = None,
+        transcript: Sequence[Message] = (),
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(text)
         self.message = message

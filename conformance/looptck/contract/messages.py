@@ -6,9 +6,9 @@ wrote: whether it parses is the business of the tool, not of the loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - readers of the annotations need the name at run time
+from collections.abc import Mapping  # whoever resolves the annotations needs the name
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -27,7 +27,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered, as the model will read it. A tool's own failure is a result with `is_error` (section 2.6)."""
+    """What a tool answered, as the model will read it; a tool's own failure has `is_error` (section 2.6)."""
 
     content: str
     is_error: bool = False
@@ -140,8 +140,11 @@ class Accumulator:
         elif isinstance(chunk, UsageChunk):
             self._usage = chunk.usage
         else:
-            msg = f"not a chunk of a reply: {chunk!r}"
-            raise TypeError(msg)
+            self._refuse(chunk)
+
+    def _refuse(self, chunk: object) -> NoReturn:
+        msg = f"not a chunk of a reply: {chunk!r}"
+        raise TypeError(msg)
 
     def message(self) -> Message:
         """The assistant message of what arrived so far."""

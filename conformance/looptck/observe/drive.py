@@ -10,13 +10,13 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from looptck.adapter import NoInterfaceError, Outcome, Run
+from looptck.adapter import Outcome, Run
 from looptck.observation import EventSeen, InvocationSeen, Observation, Status
 from looptck.observe import normal
 from looptck.observe.quiescence import LATE, QuiescentLoop, threads_now
 from looptck.observe.rig import Rig
 from looptck.observe.transport import transport
-from looptck_fakes import ModelAsked, ToolEnded, ToolStarted
+from looptck_fakes import ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +90,7 @@ class _Drive:
         self.rig.active = group
         tasks = {place: self.loop.create_task(self._invoke(place), name=f"looptck-{place}") for place in group}
         await self._watch(group, tasks)
-        for place, task in tasks.items():
+        for task in tasks.values():
             if task.done():
                 task.result()  # a fault of the kit, or NoInterfaceError: not an observation
 
@@ -161,7 +161,8 @@ class _Drive:
         pending = set(tasks.values())
         while pending:
             quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline)
-            await asyncio.wait([*pending, quiet], return_when=asyncio.FIRST_COMPLETED)
+            awaited: set[asyncio.Future[Any]] = {*pending, quiet}
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             self.loop.waiter = None
             pending = {task for task in pending if not task.done()}
             if not pending or not quiet.done():
@@ -181,7 +182,7 @@ class _Drive:
         return None
 
     def _patience(self) -> float:
-        """A short window once as much is held as a correct loop would hold; a long one to conclude that no more comes."""
+        """A short window once as much is held as a correct loop holds; a long one to conclude that no more comes."""
         held = len(self.rig.tool_stage.held)
         if held and held >= self.rig.target_in_flight():
             return SHORT
@@ -227,7 +228,11 @@ class _Drive:
         if rest and self.stuck is None:
             quiet = self.loop.quiet(lambda: SHORT, lambda: len(self.rig.recorder), time.monotonic() + LONG)
             await asyncio.wait([quiet])
-        return tuple(sorted(normal.text(task.get_coro().__qualname__) for task in rest if not task.done()))
+        return tuple(sorted(normal.text(_coroutine_name(task)) for task in rest if not task.done()))
+
+
+def _coroutine_name(task: asyncio.Task[Any]) -> str:
+    return str(getattr(task.get_coro(), "__qualname__", task.get_name()))
 
 
 def _groups(scenario: Scenario) -> Iterator[list[int]]:

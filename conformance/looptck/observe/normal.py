@@ -29,9 +29,8 @@ CHAIN_LIMIT = 20
 
 def text(value: Any) -> str:
     """A string that survives JSON; anything that is no string is shown by its repr, marked as odd."""
-    if not isinstance(value, str):
-        value = ODD + _repr(value)
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    shown = value if isinstance(value, str) else ODD + _repr(value)
+    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _repr(value: Any) -> str:

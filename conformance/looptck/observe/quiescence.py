@@ -32,7 +32,7 @@ POLL = 0.002
 HORIZON = 1.0
 """A timer due later than this many seconds is a guard, not something about to happen."""
 SETTLE_AT_LEAST, SETTLE_TIMES = 0.25, 3
-"""Where thread states tell nothing (a poller, no /proc), the window without activity is this long and so much longer."""
+"""Where thread states tell nothing (a poller, no /proc): the least window in seconds, and how much longer it is."""
 
 _PROC_TASKS = "/proc/self/task"
 HAS_PROC = os.path.isdir(_PROC_TASKS)  # noqa: PTH112 - asked once, no Path needed
@@ -104,7 +104,8 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
             return timeout
         threads = other_threads(self._strangers)
         if timeout is None and alone and threads == {}:
-            return self.tell(waiter, "certain")
+            self.tell(waiter, "certain")
+            return None
         now = time.monotonic()
         if waiter.activity() != waiter.last_activity:
             waiter.last_activity, waiter.active_at = waiter.activity(), now
@@ -113,10 +114,12 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         timer_soon = timeout is not None and timeout < HORIZON
         patience = waiter.patience()
         if HAS_PROC and not timer_soon and threads is not None and now - waiter.stable_at >= patience:
-            return self.tell(waiter, "threads")
+            self.tell(waiter, "threads")
+            return None
         asleep = threads is not None or not HAS_PROC
         if asleep and now - waiter.active_at >= max(SETTLE_AT_LEAST, patience * SETTLE_TIMES):
-            return self.tell(waiter, "window")
+            self.tell(waiter, "window")
+            return None
         return POLL if timeout is None else min(POLL, timeout)
 
     def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:

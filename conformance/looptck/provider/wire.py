@@ -78,8 +78,8 @@ def _as_dict(value: object) -> dict[Any, Any]:
 class ReplyReader:
     """Reads one answer, event by event of a stream, or as the one object of a server that does not stream.
 
-    `done` is true once nothing more may come, `complete` once the answer has said that it ends: with `[DONE]`, or at
-    least with a finish reason.
+    Of a stream, `done` is true once nothing more may come, `complete` once it has said that it ends: with `[DONE]`, or
+    at least with a finish reason.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,6 @@ class ReplyReader:
             raise ProviderError("a completion without a choice")
         yield from self._said(_field(choices[0], "message", dict, {}), by_place=True)
         yield from _usage(node)
-        self.done = self.complete = True
 
     def _said(self, node: dict[str, Any], *, by_place: bool = False) -> Iterator[Chunk]:
         if text := _field(node, "content", str, ""):

@@ -6,14 +6,27 @@ import json
 import random
 
 _TOOLS = ("get_weather", "find_flights", "read_page", "list_files", "convert_money", "look_up", "send_note")
-_WORDS = ("amber", "birch", "cobalt", "delta", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "krill", "lumen")
+_WORDS = (
+    "amber",
+    "birch",
+    "cobalt",
+    "delta",
+    "ember",
+    "fjord",
+    "garnet",
+    "harbor",
+    "indigo",
+    "juniper",
+    "krill",
+    "lumen",
+)
 
 
 class Labels:
     """Draws ids, names, texts and token counts. The same seed and place give the same values."""
 
     def __init__(self, seed: int, place: str) -> None:
-        self._random = random.Random(f"{seed}/{place}")  # noqa: S311 - reproducible on purpose
+        self._random = random.Random(f"{seed}/{place}")
         self._ids: set[str] = set()
 
     def call_id(self) -> str:

@@ -1,4 +1,4 @@
-"""TestGateVerdicts, the approvals: a turn that waits runs nothing; a resumed run dispatches it unasked (section 2.5)."""
+"""TestGateVerdicts, the approvals: a turn that waits runs nothing, a resumed run dispatches it (section 2.5)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def other_markers(e: Evidence) -> Finding:
 
 @TEST.check("resume/cap", "resume-not-counted", "approved-at-cap")
 def cap(e: Evidence) -> Finding:
-    """The cap counts model calls: with a cap of one a resumed run dispatches its open turn and still gets its answer."""
+    """The cap counts model calls: with a cap of one a resumed run dispatches its open turn and gets its answer."""
     expected = {"tool runs": 3, "model calls": 1, "ended": "answered"}
     return equal(expected, {"tool runs": len(e.runs(1)), "model calls": len(e.requests(1)), "ended": e.ending(1)})
 
@@ -136,7 +136,7 @@ def cap(e: Evidence) -> Finding:
 def asks_gate(e: Evidence) -> Finding:
     """The gate is asked about the calls of a resumed turn too, those that need no approval among them."""
     calls = [call.call() for call in e.asked().turns[_waiting_turn(e)].calls if call.verdict != "need_approval"]
-    asked = {call for call in call_lines([question.call for question in e.questions(1)])}
+    asked = set(call_lines([question.call for question in e.questions(1)]))
     return one_of(sorted(asked & set(call_lines(calls))), sorted(call_lines(calls)))
 
 

@@ -158,7 +158,7 @@ def each_run(e: Evidence) -> Finding:
 @TEST.check("budget/transcript", "budget-transcript", "calls-over", "tokens-over")
 def transcript(e: Evidence) -> Finding:
     """After a budget error no tool message stands in the transcript; the proposing turn may stand there or not."""
-    kept = e.transcript(0) + [e.reply(0)]
+    kept = [*e.transcript(0), e.reply(0)]
     return one_of(e.shown(e.invocation().transcript), e.shown(kept), e.shown(e.transcript(0)))
 
 

@@ -1,4 +1,4 @@
-"""TestGateVerdicts: the gate decides before dispatch; denials and taint here, approvals in `approvals` (section 2.5)."""
+"""TestGateVerdicts: the gate decides before dispatch; denials and taint here, approvals apart (section 2.5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def asked_before_dispatch(e: Evidence) -> Finding:
         ran = [r.at for r in e.observation.records if isinstance(r, ToolStarted) and r.call in calls]
         if ran and (not asked or min(ran) < max(asked)):
             early.append(f"a call of the turn of {turn.calls[0].id} ran before the gate was asked about all of it")
-    return equal({"questions asked": True, "too early": []}, {"questions asked": bool(e.questions()), "too early": early})
+    return equal(
+        {"questions asked": True, "too early": []}, {"questions asked": bool(e.questions()), "too early": early}
+    )
 
 
 @TEST.check("gate/iter", "gate-context-iter", "tool-output")

@@ -64,7 +64,9 @@ class _Builder:
 
 def _verdicts(build: _Builder) -> tuple[Scenario, ...]:
     return (
-        build.scenario("allowed", build.run(build.turn("allow", "allow", "allow"), build.turn("allow"), build.answer())),
+        build.scenario(
+            "allowed", build.run(build.turn("allow", "allow", "allow"), build.turn("allow"), build.answer())
+        ),
         build.scenario("denied", build.run(build.turn("deny", "allow", "deny"), build.answer())),
         build.scenario("all-denied", build.run(build.turn("deny"), build.answer())),
         build.scenario("gate-raises", build.run(build.turn("raise"), build.answer())),
@@ -104,7 +106,5 @@ def _taint(build: _Builder) -> tuple[Scenario, ...]:
         build.scenario("tool-output", build.run(*turns)),
         build.scenario("denial-only", build.run(build.turn("deny"), build.turn("allow"), build.answer())),
         build.scenario("tainted-input", build.run(build.turn("allow"), build.answer(), before=poisoned)),
-        build.scenario(
-            "next-run", build.run(*turns), build.run(build.turn("allow"), build.answer(), reuse=True)
-        ),
+        build.scenario("next-run", build.run(*turns), build.run(build.turn("allow"), build.answer(), reuse=True)),
     )

@@ -49,9 +49,7 @@ def _twin(labels: Labels) -> tuple[Turn, Turn]:
 def _three_turns(labels: Labels) -> Scenario:
     """Text beside calls, calls in interleaved fragments, an early usage, options: all at once, over three replies."""
     names = labels.tools(3)
-    calls = [
-        Call(id=labels.call_id(), name=name, arguments=labels.arguments(), answer=labels.text()) for name in names
-    ]
+    calls = [Call(id=labels.call_id(), name=name, arguments=labels.arguments(), answer=labels.text()) for name in names]
     spent = [Tokens(input=labels.number(30, 90), output=labels.number(3, 29)) for _ in range(3)]
     early = Tokens(input=labels.number(1, 20), output=0)
     return Scenario(
@@ -195,5 +193,7 @@ def _shown(event: EventSeen) -> str:
     if event.kind == "tool_call":
         return f"tool_call {call_lines([event.call])[0] if event.call else None}"
     if event.kind == "tool_result":
-        return f"tool_result {event.call.id if event.call else None}: {event.result.content if event.result else None!r}"
+        return (
+            f"tool_result {event.call.id if event.call else None}: {event.result.content if event.result else None!r}"
+        )
     return event.kind

@@ -44,9 +44,7 @@ def _scenario(
         Call(id=call_id, name=tool, arguments=labels.arguments(), answer=labels.text())
         for call_id, tool in zip(ids, tools, strict=True)
     )
-    run = Invocation(
-        messages=(Said(content=labels.text()),), turns=(Turn(calls=calls), Turn(text=labels.pieces()))
-    )
+    run = Invocation(messages=(Said(content=labels.text()),), turns=(Turn(calls=calls), Turn(text=labels.pieces())))
     return Scenario(name=name, options=options or Options(), finish="last", invocations=(run,))
 
 

@@ -39,18 +39,14 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
             gate=True,
             invocations=(
                 recorded.model_copy(update={"turns": (turns[1], _turn(labels, waiting, _call(labels)))}),
-                Invocation(
-                    continues=0, approvals=(waiting.marker,), turns=(answer,), runner="record", read="all"
-                ),
+                Invocation(continues=0, approvals=(waiting.marker,), turns=(answer,), runner="record", read="all"),
             ),
         ),
     )
 
 
 def _call(labels: Labels, name: str = "") -> Call:
-    return Call(
-        id=labels.call_id(), name=name or labels.tool(), arguments=labels.arguments(), answer=labels.text()
-    )
+    return Call(id=labels.call_id(), name=name or labels.tool(), arguments=labels.arguments(), answer=labels.text())
 
 
 def _turn(labels: Labels, *calls: Call) -> Turn:
@@ -115,7 +111,7 @@ def index_after_denial(e: Evidence) -> Finding:
 def resumed_number(e: Evidence) -> Finding:
     """A resumed turn is numbered 1, 0, or by its place in the transcript, and the next model call that or one more."""
     waiting = e.asked(0).turns[1].calls
-    seen = {"tools": [], "model": []}
+    seen: dict[str, list[str]] = {"tools": [], "model": []}
     for step in e.steps(1):
         seen["tools" if step.kind == "tool" else "model"].append(step.name)
     choices = [
@@ -171,4 +167,6 @@ def replay_same_run(e: Evidence) -> Finding:
 def replay_same_steps(e: Evidence) -> Finding:
     """The replayed run asks its runner for the steps of the recorded one."""
     recorded = sorted(step.name for step in e.steps(0))
-    return equal({"steps": True, "names": recorded}, {"steps": bool(recorded), "names": sorted(s.name for s in e.steps(1))})
+    return equal(
+        {"steps": True, "names": recorded}, {"steps": bool(recorded), "names": sorted(s.name for s in e.steps(1))}
+    )

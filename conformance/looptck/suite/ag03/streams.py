@@ -1,4 +1,4 @@
-"""TestEventsOptional: nobody has to read events; runs of one agent are independent; a run can be cancelled (section 4)."""
+"""TestEventsOptional: events may stay unread; runs are independent; a run can be cancelled (section 4)."""
 
 from __future__ import annotations
 

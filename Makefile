@@ -1,0 +1,108 @@
+# The two commands, and what they need. `make help` lists the targets.
+#
+# PYTHON  the interpreter that .venv is made with (3.11 or newer; default: python3, else the newest that is found)
+# VENV    the folder of the virtual environment
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+PINS := requirements/pins.txt
+PACKAGES := conformance fakes reference mutants
+
+new_enough := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(new_enough)' 2>/dev/null && echo "$$p" && break; done)
+endif
+
+# What the environment was made from, and what the project was installed into it from. Each part is made anew when its
+# text changes, and only then. The path is part of it: scripts and the editable install hold absolute paths.
+export DESCRIBE := import os, sys; print(sys.version, sys.base_prefix, os.getcwd(), sep="\n")
+made_from = { "$(PYTHON)" -c "$$DESCRIBE" && cksum $(PINS); }
+installed_from = cksum pyproject.toml
+
+.PHONY: help
+help: ## what can be made
+	@sed -n 's/^\([.a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 10
+
+.PHONY: check
+check: venv ## the suite on the reference loop, then every mutant against the suite
+	"$(VENV)/bin/looptck" check reference
+	"$(VENV)/bin/looptck" mutants
+
+.PHONY: test
+test: lint coverage ## lint, types, import rules, and the kit's own tests with branch coverage
+
+.PHONY: lint
+lint: venv ## everything that is judged without running the code
+	"$(VENV)/bin/ruff" check .
+	"$(VENV)/bin/ruff" format --check .
+	"$(VENV)/bin/mypy"
+	"$(VENV)/bin/lint-imports" --no-logo
+	"$(VENV)/bin/deptry" $(PACKAGES)
+	"$(VENV)/bin/vulture"
+
+.PHONY: coverage
+coverage: venv ## the kit's own tests under coverage, forked children included
+	"$(VENV)/bin/coverage" erase
+	"$(VENV)/bin/coverage" run -m pytest
+	"$(VENV)/bin/coverage" combine --quiet
+	"$(VENV)/bin/coverage" report
+
+.PHONY: pytest
+pytest: venv ## the kit's own tests alone
+	"$(VENV)/bin/python" -m pytest
+
+.PHONY: bench
+bench: venv ## the benchmarks, one after the other
+	@for file in tests/benchmarks/bench_*.py; do \
+		echo "$$file"; "$(VENV)/bin/python" "$$file" || exit 1; \
+	done
+
+.PHONY: format
+format: venv ## rewrite the sources the way lint wants them
+	"$(VENV)/bin/ruff" check --fix .
+	"$(VENV)/bin/ruff" format .
+
+.PHONY: pins
+pins: ## resolve the pins again after a change of pyproject.toml (UV_FLAGS=--upgrade for newer versions)
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	"$(PYTHON)" -m venv "$$scratch"; \
+	"$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check uv; \
+	"$$scratch/bin/uv" pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate --quiet $(UV_FLAGS) --output-file $(PINS)
+
+.PHONY: clean
+clean: ## remove the environments, caches and results
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* \
+		htmlcov dist build mutants.out mutants.out.old
+	find $(PACKAGES) tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: .venv
+.venv: venv
+
+.PHONY: venv
+venv: ## the virtual environment, from the pinned versions; nothing is done if it is up to date
+	@set -e; \
+	if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c '$(new_enough)' 2>/dev/null; then \
+		echo "error: Python 3.11 or newer is needed$(if $(PYTHON), and $(PYTHON) is not,; set PYTHON=/path/to/it)" >&2; exit 1; \
+	fi; \
+	same() { [ "$$1" = "$$(cat "$(VENV)/$$2" 2>/dev/null)" ]; }; \
+	pip() { "$(VENV)/bin/python" -m pip install -qq --disable-pip-version-check "$$@"; }; \
+	if ! same "$$($(made_from))" made-from; then \
+		if ! "$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null; then \
+			echo "error: $(PYTHON) has no venv module (Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; \
+		fi; \
+		if [ -e "$(VENV)" ] && [ ! -e "$(VENV)/pyvenv.cfg" ]; then \
+			echo "error: $(VENV) exists and is no virtual environment" >&2; exit 1; \
+		fi; \
+		echo "making $(VENV) with $$("$(PYTHON)" -V)"; \
+		"$(PYTHON)" -m venv --clear "$(VENV)"; \
+		pip --require-hashes -r $(PINS); \
+		$(made_from) > "$(VENV)/made-from"; \
+	fi; \
+	if ! same "$$($(installed_from))" installed-from; then \
+		pip --no-deps --no-build-isolation --no-index -e .; \
+		$(installed_from) > "$(VENV)/installed-from"; \
+	fi

@@ -1,0 +1,101 @@
+"""The distribution: a wheel with the four packages whole and nothing else, which is built without fetching anything."""
+
+from __future__ import annotations
+
+import email
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import looptck
+
+if TYPE_CHECKING:
+    from email.message import Message
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = {
+    "conformance": "looptck",
+    "fakes": "looptck_fakes",
+    "reference": "looptck_reference",
+    "mutants": "looptck_mutants",
+}
+
+
+def build(target: str, into: Path) -> zipfile.ZipFile:
+    """Build with the backend of this environment alone: an isolated build would have to fetch it."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(into)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (path,) = into.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def in_wheel(wheel: zipfile.ZipFile) -> set[str]:
+    return {name for name in wheel.namelist() if ".dist-info/" not in name}
+
+
+def in_tree() -> set[str]:
+    """The files of the packages, but for what running them leaves behind."""
+    return {
+        path.relative_to(ROOT / folder).as_posix()
+        for folder, package in PACKAGES.items()
+        for path in (ROOT / folder / package).rglob("*")
+        if path.is_file()
+        and not any(part == "__pycache__" or part.startswith(".") for part in path.parts[len(ROOT.parts) :])
+    }
+
+
+def metadata(wheel: zipfile.ZipFile, name: str) -> str:
+    (path,) = (path for path in wheel.namelist() if path.endswith(f".dist-info/{name}"))
+    return wheel.read(path).decode()
+
+
+def core_metadata(wheel: zipfile.ZipFile) -> Message:
+    return email.message_from_string(metadata(wheel, "METADATA"))
+
+
+def test_the_wheel_holds_the_packages_whole_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    assert in_wheel(wheel) == in_tree()
+
+
+@pytest.mark.parametrize(("folder", "pattern"), [(folder, "*") for folder in PACKAGES] + [("mutants", "*.patch")])
+def test_each_package_brings_files(folder: str, pattern: str, wheel: zipfile.ZipFile) -> None:
+    """So that the comparison above never compares nothing with nothing."""
+    package = PACKAGES[folder]
+    assert [name for name in in_wheel(wheel) if Path(name).match(pattern) and name.startswith(f"{package}/")]
+
+
+@pytest.mark.parametrize("package", PACKAGES.values())
+def test_each_package_says_that_it_is_typed(package: str, wheel: zipfile.ZipFile) -> None:
+    assert f"{package}/py.typed" in in_wheel(wheel)
+
+
+def test_the_wheel_brings_the_licence_and_the_command(wheel: zipfile.ZipFile) -> None:
+    assert "Apache License" in metadata(wheel, "licenses/LICENSE")
+    assert "looptck = looptck.__main__:main" in metadata(wheel, "entry_points.txt").splitlines()
+
+
+def test_the_version_is_the_package_s_own(wheel: zipfile.ZipFile) -> None:
+    assert core_metadata(wheel)["Version"] == looptck.__version__
+
+
+def test_the_wheel_asks_for_the_run_time_libraries_only(wheel: zipfile.ZipFile) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert core_metadata(wheel).get_all("Requires-Dist") == project["dependencies"]
+    assert core_metadata(wheel)["Requires-Python"] == ">=3.11"
+
+
+def test_an_editable_install_is_a_static_path_file(tmp_path: Path) -> None:
+    editable = build("wheel:editable", tmp_path)
+    (path,) = in_wheel(editable)
+    assert path.endswith(".pth")
+    assert set(editable.read(path).decode().splitlines()) == {str(ROOT / folder) for folder in PACKAGES}
