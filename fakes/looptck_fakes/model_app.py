@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -68,7 +68,7 @@ class ModelRequest:
     beyond_script: bool = False
 
     @property
-    def body(self) -> Any:  # noqa: ANN401 - whatever JSON the loop's provider sent
+    def body(self) -> Any:
         """The parsed JSON, new each time. Raises `ValueError` where it is none."""
         return json.loads(self.raw)
 
@@ -156,7 +156,7 @@ class ModelApp:
     async def _models(self, request: Request) -> Response:
         self._script(request)
         model = {"id": "scripted", "object": "model", "created": 0, "owned_by": "looptck"}
-        return JSONResponse({"object": "list", "data": [model]})
+        return _json({"object": "list", "data": [model]})
 
     async def _complete(self, request: Request) -> Response:
         key, script = self._script(request)
@@ -176,14 +176,14 @@ class ModelApp:
     def _said(self, reply: Turn | Cut, head: Head, *, stream: bool) -> Response:
         turn = reply.turn if isinstance(reply, Cut) else reply
         if turn.error is not None and (turn.error_at == "before" or not stream):
-            return JSONResponse(error_body(str(turn.error), "server_error"), 500)
+            return _json(error_body(str(turn.error), "server_error"), 500)
         if stream:
             events = list(stream_events(turn, head))
             if isinstance(reply, Cut):
                 sent = [event for event in events if event != DONE][: reply.after]
                 return _Pieces(sent, "text/event-stream", self._drop)
             return _Pieces(events, "text/event-stream")
-        whole = JSONResponse(completion(turn, head))
+        whole = _json(completion(turn, head))
         if isinstance(reply, Cut):
             body = bytes(whole.body)
             return _Pieces([body[: len(body) // 2]], "application/json", self._drop)
@@ -227,14 +227,20 @@ def _chat_request(raw: bytes) -> dict[str, Any] | None:
 
 
 def _verbatim(reply: HttpReply) -> Response:
+    if not reply.body:
+        return _json(error_body(f"scripted status {reply.status}", "scripted_error"), reply.status, reply.headers)
     headers = {"content-type": "application/json", **{name.lower(): value for name, value in reply.headers.items()}}
-    body = reply.body or json.dumps(error_body(f"scripted status {reply.status}", "scripted_error"))
-    return Response(body, reply.status, headers=headers)
+    return Response(reply.body, reply.status, headers)
+
+
+def _json(node: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer in ASCII: unlike the framework's own, it can hold the lone surrogates that a script may have."""
+    return Response(json.dumps(node).encode("ascii"), status, headers, media_type="application/json")
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for nothing else
-    return JSONResponse(error_body(error.detail, "invalid_request_error"), error.status_code, headers=error.headers)
+    return _json(error_body(error.detail, "invalid_request_error"), error.status_code, error.headers)
 
 
 async def _nobody_there(_request: Request, _error: Exception) -> Response:

@@ -14,12 +14,13 @@ import socket
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
-from types import TracebackType
+from contextlib import suppress
 from typing import Self
 
 import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from looptck_fakes.model_app import Cut, HttpReply, ModelApp, ModelRequest, Reply
 
@@ -38,7 +39,9 @@ class ModelServer:
 
     def __init__(self) -> None:
         self._app = ModelApp(self._drop)
-        self._server: _QuietServer | None = None
+        self._state = ServerState()
+        self._ready: Future[asyncio.AbstractEventLoop] = Future()
+        self._stopped = asyncio.Event()
         self._thread: threading.Thread | None = None
         self._origin = ""
 
@@ -47,29 +50,27 @@ class ModelServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close."""
         self.close()
 
     def start(self) -> None:
         """Listen, and return once requests are answered. Raises `OSError` where no port can be had."""
-        if self._server is not None:
+        if self._thread is not None:
             raise RuntimeError("a model server starts once")
         listener = socket.create_server((HOST, 0), backlog=128)
-        self._origin = f"http://{HOST}:{listener.getsockname()[1]}"
-        self._server = _QuietServer(self._app)
-        self._thread = threading.Thread(
-            target=self._server.run_until_stopped, args=(listener,), name="looptck-model-server", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(listener,), name="looptck-model-server", daemon=True)
         self._thread.start()
-        self._server.ready.result()
+        if failure := self._ready.exception():
+            self._thread.join()
+            raise failure
+        self._origin = f"http://{HOST}:{listener.getsockname()[1]}"
 
     def close(self) -> None:
         """End every connection and the thread; answers on their way are cut off. Closing twice is fine."""
-        if self._server is not None and self._thread is not None and self._thread.is_alive():
-            self._server.stop()
+        if self._thread is not None and self._thread.is_alive():
+            with suppress(RuntimeError):  # another thread closed it in between
+                self._ready.result().call_soon_threadsafe(self._stopped.set)
             self._thread.join()
 
     def script(self, replies: Iterable[Reply], *, streaming: bool = True) -> str:
@@ -91,71 +92,56 @@ class ModelServer:
         """The number of requests being answered right now."""
         return self._app.busy
 
-    def _drop(self, scope: Scope) -> None:
-        if self._server is not None:
-            self._server.drop(scope["client"])
+    # -------------------------------------------------------------------------- the thread of the server
 
-
-class _QuietServer(uvicorn.Server):
-    """A uvicorn server that sleeps while nobody asks, and stops at once.
-
-    uvicorn's own main loop wakes ten times a second, which costs up to 0.2 s when it stops, and makes the thread
-    look busy to whoever watches for quiet.
-    """
-
-    def __init__(self, app: ModelApp) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=H11Protocol,
-                ws="none",
-                lifespan="off",
-                interface="asgi3",
-                log_config=None,
-                workers=1,
-                proxy_headers=False,
-                server_header=False,
-                date_header=False,
-            )
-        )
-        self.ready: Future[None] = Future()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopped = asyncio.Event()
-
-    def run_until_stopped(self, listener: socket.socket) -> None:
-        """The thread's work. What fails before the server is ready is raised by `ready`."""
+    def _run(self, listener: socket.socket) -> None:
         try:
-            asyncio.run(self.serve([listener]))
+            asyncio.run(self._serve(listener))
         except BaseException as error:
             listener.close()
-            if self.ready.done():
+            if self._ready.done():
                 raise
-            self.ready.set_exception(error)
+            self._ready.set_exception(error)
 
-    def stop(self) -> None:
-        """Stop soon; from any thread, after `ready`."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stopped.set)
+    async def _serve(self, listener: socket.socket) -> None:
+        """Serve until stopped.
 
-    def drop(self, client: tuple[str, int]) -> None:
-        """End the connection of a client after what was written to it; from the server's own thread."""
-        for connection in self.server_state.connections:
-            if isinstance(connection, H11Protocol) and connection.client == client:
-                connection.transport.close()
-
-    async def main_loop(self) -> None:
-        """Be ready, then wait to be stopped."""
-        self._loop = asyncio.get_running_loop()
-        self.ready.set_result(None)
+        With uvicorn's protocol but without its `Server`, which wakes ten times a second (a thread that others watch
+        for quiet should sleep while nobody asks), takes up to 0.2 s to stop, and handles signals.
+        """
+        config = uvicorn.Config(
+            self._app,
+            http=H11Protocol,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            workers=1,
+            proxy_headers=False,
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: H11Protocol(config, self._state, {}), sock=listener)
+        self._ready.set_result(loop)
         await self._stopped.wait()
+        await self._end_connections()
+        server.close()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - the base's signature
-        """Abort what is open, and let the tasks of open requests see that their client is gone."""
-        for server in self.servers:
-            server.close()
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-        await asyncio.gather(*self.server_state.tasks)
-        await asyncio.sleep(0)  # connections are told of their end by a callback
-        for server in self.servers:
-            await server.wait_closed()
+    async def _end_connections(self) -> None:
+        """Abort what is open, until nothing is: no connection, no request, and none that is just being accepted.
+
+        The listener has to outlive the last of these: a connection that is accepted when it is gone is never closed.
+        """
+        while (tasks := asyncio.all_tasks() - {asyncio.current_task()}) or self._state.connections:
+            for connection in self._state.connections:
+                connection.transport.abort()
+            if tasks:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await asyncio.sleep(0)  # connections are told of their end by a callback
+
+    def _drop(self, scope: Scope) -> None:
+        """End the connection of a request after what was written to it."""
+        for connection in self._state.connections:
+            if isinstance(connection, H11Protocol) and connection.client == scope["client"]:
+                connection.transport.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.ag03 import (
@@ -56,9 +56,10 @@ class Rig:
         self.spans = SpanLog() if scenario.tracer else None
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
+        self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
         self._calls: dict[ToolCall, Call] = {call.call(): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
-        self._turns = [tuple(self._turn(turn) for turn in inv.turns) for inv in scenario.invocations]
+        self._turns = [tuple(self.fake_turn(turn) for turn in inv.turns) for inv in scenario.invocations]
         self._runners: dict[int, RecordingRunner] = {}
         held = scenario.finish != "at_once" or any(inv.cancel == "tools" for inv in scenario.invocations)
         definitions = [definition(name) for name in dict.fromkeys(call.name for call in scenario.calls())]
@@ -99,10 +100,6 @@ class Rig:
             calls += sum(call.verdict == "allow" for said in invocation.messages for call in said.calls)
         return min(bound, calls - len(self.recorder.of(ToolEnded)))
 
-    def http_requests(self) -> tuple[dict[str, Any], ...]:
-        """The bodies that the model server was sent; none where the model is asked directly."""
-        return ()
-
     def _answered(self, place: int) -> int:
         asked = {record.number for record in self.recorder.of(ModelAsked) if record.script == str(place)}
         return sum(record.number in asked for record in self.recorder.of(ModelAnswered))
@@ -122,7 +119,8 @@ class Rig:
         self._runners[place] = runner
         return runner
 
-    def _turn(self, turn: Turn) -> FakeTurn:
+    def fake_turn(self, turn: Turn) -> FakeTurn:
+        """A reply of the scenario in the fakes' form."""
         error = None if turn.error is None else self._scripted_error(turn.error)
         return FakeTurn(
             text=turn.text,
