@@ -6,7 +6,6 @@ and declare in `lacks` which features their loop does not have, with the reason.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -109,7 +108,9 @@ class ContractAdapter:
             outcome.message = await stream.result()
             if run.result_twice:
                 outcome.again = "same" if await stream.result() == outcome.message else "another answer"
-        except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001 - see above
+        except KeyboardInterrupt:  # somebody at the keyboard, in a run that is not isolated
+            raise
+        except BaseException as error:  # noqa: BLE001 - see above
             if outcome.message is not None:
                 outcome.again = f"{type(error).__name__}: {error}"
             else:

@@ -31,7 +31,7 @@ POLL = 0.002
 """Seconds between two looks at the other threads."""
 HORIZON = 1.0
 """A timer due later than this many seconds is a guard, not something about to happen."""
-SETTLE_AT_LEAST, SETTLE_TIMES = 0.25, 3
+SETTLE_AT_LEAST, SETTLE_TIMES = 0.1, 3
 """Where thread states tell nothing (a poller, no /proc): the least window in seconds, and how much longer it is."""
 
 _PROC_TASKS = "/proc/self/task"

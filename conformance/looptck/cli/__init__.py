@@ -1,0 +1,83 @@
+"""The command line, the composition root: the only place of the kit that knows references and mutants.
+
+Every way out has its documented exit code (`looptck.report.model`): 0 all must-checks passed, 1 one failed, 2 something
+that had to run did not, 3 the kit itself is at fault, 4 usage.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from looptck import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_FAULT, EXIT_USAGE, EXIT_INTERRUPTED = 3, 4, 130
+
+app = typer.Typer(
+    name="looptck",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A conformance test kit for LLM agent loops.\n\n"
+    "Exit codes: 0 every must-check passed (or every mutant was killed) · 1 a check failed or a mutant got away · "
+    "2 something that had to run did not · 3 a fault of the kit · 4 usage.",
+)
+
+
+class UsageError(Exception):
+    """What the user asked for cannot be done; the text is one line that says what, where and what to do."""
+
+
+def _version(*, value: bool) -> None:
+    if value:
+        typer.echo(f"looptck {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=lambda value: _version(value=value), is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code. Nothing is raised: errors are one line on stderr."""
+    from looptck.cli import check, explain, mutants  # noqa: F401, PLC0415 - each adds its verb; they import this module
+
+    try:
+        result = app(list(arguments) or ["--help"], standalone_mode=False)
+        sys.stdout.flush()
+    except typer.Exit as done:
+        return done.exit_code
+    except (TyperException, UsageError) as error:
+        message = getattr(error, "format_message", error.__str__)()
+        return _say(f"{message} (looptck --help)", EXIT_USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the kit's own bug: one line, and the traceback for whoever asks
+        if os.environ.get("LOOPTCK_TRACEBACK"):
+            traceback.print_exc()
+        return _say(f"fault of the kit: {type(error).__name__}: {error} (LOOPTCK_TRACEBACK=1 shows where)", EXIT_FAULT)
+    return result if isinstance(result, int) else 0
+
+
+def _say(text: str, code: int) -> int:
+    print("looptck: " + " ".join(text.split()), file=sys.stderr)  # noqa: T201 - this is the console
+    return code

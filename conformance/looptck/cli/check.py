@@ -1,0 +1,137 @@
+"""`looptck check TARGET`: a suite against a loop."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from looptck.cli import UsageError, app
+from looptck.cli.options import (
+    REFERENCES,
+    JobsOption,
+    JsonOption,
+    ProfileOption,
+    SeedOption,
+    console,
+    drawn,
+    known_profile,
+    progress,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from looptck.describe import Description
+    from looptck.report.model import Report, TestReport
+    from looptck.session import ChosenTest
+    from looptck.target import Target
+
+
+@app.command()
+def check(
+    target: Annotated[
+        str, typer.Argument(help="reference, FILE.py[:Name] (Agent where not named), or package.module:Name.")
+    ] = "",
+    *,
+    profile: ProfileOption = "ag03",
+    select: Annotated[
+        str, typer.Option("-k", help="Only tests and checks whose name contains, or matches, this.")
+    ] = "",
+    seed: SeedOption = None,
+    json: JsonOption = None,
+    list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
+    isolation: Annotated[
+        str, typer.Option(help="fork: a child process for each test; none: this process, for debuggers.")
+    ] = "fork",
+    jobs: JobsOption = 0,
+    limit: Annotated[float, typer.Option(min=0.1, help="Seconds of real time for one scenario.")] = 10.0,
+) -> int:
+    """Check an agent loop against the specification, and say why it fails.
+
+    This is no sandbox: the loop runs with your rights. Do not check code that you would not run.
+    """
+    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.target import UnknownTargetError, parse_target  # noqa: PLC0415 - likewise
+
+    known_profile(profile)
+    if isolation not in {"fork", "none"}:
+        raise UsageError(f"--isolation is fork or none, not {isolation!r}")
+    number = drawn(seed)
+    try:
+        chosen = choose(profile, select, number)
+        if list_:
+            return _list(chosen)
+        if not target:
+            raise UsageError("no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name")
+        found = parse_target(target, {"reference": REFERENCES[profile]})
+    except (NothingChosenError, UnknownTargetError) as error:
+        raise UsageError(str(error)) from None
+    mode: Literal["fork", "none"] = "none" if isolation == "none" else "fork"
+    report = _run(found, chosen, profile=profile, seed=number, isolation=mode, jobs=jobs, limit=limit, to=json)
+    write_json(report.model_dump_json(by_alias=True, indent=1), json)
+    return report.exit_code()
+
+
+def _list(chosen: list[ChosenTest]) -> int:
+    for item in chosen:
+        typer.echo(f"{item.test.name} (section {item.test.section})")
+        for one in item.checks:
+            typer.echo(f"  {one.id:<32} {one.statement}")
+    return 0
+
+
+def _run(
+    target: Target,
+    chosen: list[ChosenTest],
+    *,
+    profile: str,
+    seed: int,
+    isolation: Literal["fork", "none"],
+    jobs: int,
+    limit: float,
+    to: str | None,
+) -> Report:
+    from looptck import session  # noqa: PLC0415 - see check
+    from looptck.describe import describe  # noqa: PLC0415 - see check
+
+    begun = time.perf_counter()
+    out = console(quiet=to == "-")
+    description = describe(target.load, isolated=isolation == "fork")
+    tests: list[TestReport] = []
+    if description.refused:
+        tests = [_refused(item, profile, description) for item in chosen]
+    else:
+        with progress(len(chosen), "checking") as advance:
+            for item in session.observe_all(chosen, target.load, isolation=isolation, jobs=jobs, limit=limit):
+                tests.append(session.judged(item, profile, description.lacks))
+                advance()
+    report = session.report(tests, target=target.text, profile=profile, seed=seed, isolation=isolation)
+    _print(out, report, chosen, description, time.perf_counter() - begun)
+    return report
+
+
+def _refused(item: ChosenTest, profile: str, description: Description) -> TestReport:
+    """The report of a test whose target cannot be used."""
+    from looptck.observation import Observation  # noqa: PLC0415 - see check
+    from looptck.session import judged  # noqa: PLC0415 - see check
+
+    item.observed = {
+        scenario.name: (scenario, Observation(scenario.name, died=description.refused, blame="target"))
+        for scenario in item.scenarios
+    }
+    return judged(item, profile, {})
+
+
+def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:
+    from looptck.report.console import print_failures, print_summary, print_test  # noqa: PLC0415 - see check
+
+    if description.refused:
+        typer.echo(f"looptck: {description.refused}", err=True)
+    else:
+        for test in report.tests:
+            print_test(out, test)
+        print_failures(out, report, {item.test.name: item.observed for item in chosen})
+    print_summary(out, report, seconds)

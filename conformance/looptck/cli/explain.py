@@ -1,0 +1,81 @@
+"""`looptck explain ID`: a check or a requirement, with what belongs to it."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from looptck.cli import UsageError, app
+from looptck.cli.options import ProfileOption, known_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from looptck.requirements import Requirement
+    from looptck.suite.model import Check, Test
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A check, a requirement, a test or a mutant.")],
+    *,
+    profile: ProfileOption = "ag03",
+) -> int:
+    """Explain a check, a requirement, a test or a mutant: what it states, where that stands, what belongs to it."""
+    from looptck.requirements import requirements  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.suite import tests_of  # noqa: PLC0415 - likewise
+    from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - likewise
+
+    known_profile(profile)
+    tests, records, mutants = tests_of(profile), requirements(profile), mutants_of(profile)
+    checks = {check.id: (test, check) for test in tests for check in test.checks}
+    lines: list[str] = []
+    if name in checks:
+        lines = list(_check(*checks[name], records))
+        lines += [f"  mutant  {m.id}  {m.title}" for m in mutants if m.killer is not None and m.killer.check == name]
+    elif name in records:
+        lines = list(_requirement(records[name], [check for _, check in checks.values()]))
+    elif name in {test.name for test in tests}:
+        lines = list(_test(next(test for test in tests if test.name == name)))
+    elif name in {mutant.id for mutant in mutants}:
+        mutant = next(mutant for mutant in mutants if mutant.id == name)
+        killer = f"{mutant.killer.check} of {mutant.killer.test}" if mutant.killer is not None else "nothing"
+        lines = [f"{mutant.id}  {mutant.title}", f"  pitfall  {mutant.pitfall or 'none'}", f"  patch    {mutant.patch}"]
+        lines += [f"  killer   {killer}"]
+    else:
+        known = [*checks, *records, *(test.name for test in tests), *(mutant.id for mutant in mutants)]
+        near = difflib.get_close_matches(name, known, n=3)
+        hint = f"; is it {' or '.join(near)}?" if near else "; `looptck check --list` shows the checks"
+        raise UsageError(f"nothing in {profile} is called {name!r}{hint}")
+    typer.echo("\n".join(lines))
+    return 0
+
+
+def _check(test: Test, check: Check, records: Mapping[str, Requirement]) -> Iterator[str]:
+    requirement = records[check.requirement]
+    yield f"{check.id}  ({requirement.level}, section {requirement.section}, {test.name})"
+    yield f"  {check.statement}"
+    yield f"  requirement  {requirement.id}: {requirement.statement}"
+    for alternative in requirement.alternatives:
+        yield f"  accepted     {alternative}"
+    yield f"  scenarios    {', '.join(check.on)}"
+
+
+def _requirement(requirement: Requirement, checks: list[Check]) -> Iterator[str]:
+    yield f"{requirement.id}  ({requirement.level}, section {requirement.section})"
+    yield f"  {requirement.statement}"
+    for alternative in requirement.alternatives:
+        yield f"  accepted  {alternative}"
+    for check in checks:
+        if check.requirement == requirement.id:
+            yield f"  check     {check.id}: {check.statement}"
+    if requirement.unchecked:
+        yield f"  no check  {requirement.unchecked}"
+
+
+def _test(test: Test) -> Iterator[str]:
+    yield f"{test.name}  (section {test.section})"
+    for check in test.checks:
+        yield f"  {check.id:<32} {check.statement}"

@@ -1,0 +1,77 @@
+"""What the verbs share: option types, targets by name, writing JSON, consoles."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from looptck.cli import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+REFERENCES = {"ag03": "looptck_reference:Agent"}
+SEEDS = 1_000_000
+
+ProfileOption: TypeAlias = Annotated[str, typer.Option("--profile", help="The specification to check against.")]
+SeedOption: TypeAlias = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Seed of the scenarios' values; drawn and printed where not given.")
+]
+JsonOption: TypeAlias = Annotated[
+    str | None, typer.Option("--json", metavar="FILE|-", help="Write the report as JSON; - is standard output.")
+]
+JobsOption: TypeAlias = Annotated[int, typer.Option("--jobs", min=0, help="Children at a time; 0: one for each core.")]
+
+
+def known_profile(profile: str) -> str:
+    """The profile itself. Raises `UsageError` where there is none of that name."""
+    if profile not in REFERENCES:
+        raise UsageError(f"there is no profile {profile!r}; there is: {', '.join(REFERENCES)}")
+    return profile
+
+
+def drawn(seed: int | None) -> int:
+    """The seed, or a new one."""
+    return secrets.randbelow(SEEDS) if seed is None else seed
+
+
+def write_json(text: str, place: str | None) -> None:
+    """Write a report where `--json` says. Raises `UsageError` where that cannot be written."""
+    if place is None:
+        return
+    if place == "-":
+        sys.stdout.write(text + "\n")
+        return
+    try:
+        Path(place).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--json {place}: {error.strerror}") from None
+
+
+def console(*, quiet: bool) -> Console:
+    """Where people read: standard output, or standard error where that carries JSON."""
+    from rich.console import Console  # noqa: PLC0415 - `looptck --version` needs no tables
+
+    return Console(stderr=quiet, highlight=False, width=None if sys.stdout.isatty() else 140)
+
+
+@contextmanager
+def progress(total: int, what: str) -> Iterator[Callable[[], None]]:
+    """A bar on standard error while there is something to wait for, and a function that advances it.
+
+    It is gone when done, and there is none off a terminal.
+    """
+    from rich.console import Console  # noqa: PLC0415 - see console
+    from rich.progress import Progress  # noqa: PLC0415 - see console
+
+    err = Console(stderr=True)
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)

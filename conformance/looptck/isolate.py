@@ -1,0 +1,253 @@
+"""Observation in forked children: a loop that spins, exits or floods its output costs its own scenario and no other.
+
+The parent never imports a target. Each child imports it, observes its scenarios one after the other and sends every
+observation as soon as it is made. A child that dies, or outlasts the real-time limit, or is left with a run that
+would not end, is replaced: the next child goes on with the next scenario.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import time
+import traceback
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from looptck.adapter import NoInterfaceError
+from looptck.observation import Observation, from_json, to_json
+from looptck.observe import LIMIT, observe_here
+from looptck.target import BrokenTargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from looptck.adapter import Adapter
+    from looptck.scenario import Scenario
+
+GRACE = 5.0
+"""Seconds that a child has beyond a scenario's limit, and to import its target."""
+OUTPUT_KEPT = 2_000
+"""Characters of a child's output that an observation keeps: the last ones."""
+_HEADER = 8
+_MAX_MESSAGE = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Batch:
+    """Scenarios that one child observes in turn. `load` runs in the child; `key` is the caller's."""
+
+    key: int
+    load: Callable[[], Adapter]
+    scenarios: Sequence[Scenario]
+
+
+@dataclass(slots=True)
+class _Child:
+    """A running child and what it still has to do."""
+
+    batch: Batch
+    place: int
+    pid: int
+    messages: int
+    output: int
+    deadline: float
+    received: bytearray = field(default_factory=bytearray)
+    printed: bytes = b""
+    timed_out: bool = False
+    closed: bool = False
+    finished: bool = False
+
+
+def observe_forked(
+    batches: Sequence[Batch], *, jobs: int, limit: float = LIMIT
+) -> Iterator[tuple[Batch, int, Observation]]:
+    """Observe every scenario of every batch, `jobs` children at a time; yields each observation when it is there.
+
+    With it come its batch and the scenario's place in that. `limit` is in seconds of real time for one scenario.
+    Exactly one observation comes for each scenario.
+    """
+    waiting = deque((batch, 0) for batch in batches)
+    with selectors.DefaultSelector() as selector:
+        children: dict[int, _Child] = {}
+        try:
+            while waiting or children:
+                while waiting and len(children) < jobs:
+                    child = _start(*waiting.popleft(), limit)
+                    children[child.pid] = child
+                    selector.register(child.messages, selectors.EVENT_READ, child)
+                    selector.register(child.output, selectors.EVENT_READ, child)
+                yield from _collect(selector, children, waiting, limit)
+        finally:
+            for child in children.values():
+                _kill(child)
+                _reap(child)
+
+
+def _collect(
+    selector: selectors.BaseSelector,
+    children: dict[int, _Child],
+    waiting: deque[tuple[Batch, int]],
+    limit: float,
+) -> Iterator[tuple[Batch, int, Observation]]:
+    """Take what arrives next; replace children that are over before their batch is."""
+    nearest = min(child.deadline for child in children.values())
+    for key, _ in selector.select(max(nearest - time.monotonic(), 0.0)):
+        child: _Child = key.data
+        data = os.read(key.fd, 65_536)
+        if key.fd == child.output:
+            child.printed = (child.printed + data)[-OUTPUT_KEPT:]
+            if not data:
+                selector.unregister(child.output)
+        elif data:
+            child.received += data
+            for observation in _messages(child):
+                yield child.batch, child.place, observation
+                child.place += 1
+                child.deadline = time.monotonic() + limit + GRACE
+        else:
+            child.closed = True
+    for child in [child for child in children.values() if child.closed or time.monotonic() >= child.deadline]:
+        child.timed_out = not child.closed
+        selector.unregister(child.messages)
+        with contextlib.suppress(KeyError):
+            selector.unregister(child.output)
+        del children[child.pid]
+        yield from _over(child, waiting)
+
+
+def _messages(child: _Child) -> Iterator[Observation]:
+    """The whole messages that have arrived. Bytes that are none end the child, which is then said to have died."""
+    while len(child.received) >= _HEADER:
+        size = int.from_bytes(child.received[:_HEADER], "big")
+        if size > _MAX_MESSAGE:
+            child.closed = True
+            return
+        if len(child.received) < _HEADER + size:
+            return
+        data = bytes(child.received[_HEADER : _HEADER + size])
+        del child.received[: _HEADER + size]
+        if not data:
+            child.finished = child.closed = True
+            return
+        printed = child.printed.decode("utf-8", "replace")
+        yield replace(from_json(data), output=printed)
+
+
+def _over(child: _Child, waiting: deque[tuple[Batch, int]]) -> Iterator[tuple[Batch, int, Observation]]:
+    """A child has ended. Where it had not finished, its scenario is observed to have ended it, and the rest goes on."""
+    if not child.finished:
+        _kill(child)
+    status = _reap(child)
+    rest = child.batch.scenarios[child.place :]
+    if not rest:
+        return
+    if child.finished:  # it stopped on purpose behind a run that would not end
+        waiting.append((child.batch, child.place))
+        return
+    code = os.waitstatus_to_exitcode(status)
+    died: str
+    if child.timed_out:
+        died, blame = "the real-time limit passed", "limit"
+    elif code < 0:
+        died, blame = f"the process was ended by signal {signal.Signals(-code).name}", "limit"
+    else:
+        died, blame = f"the loop ended the process with exit code {code}", "loop"
+    printed = child.printed.decode("utf-8", "replace")
+    observation = Observation(rest[0].name, died=died, blame=blame, output=printed)  # type: ignore[arg-type]
+    yield child.batch, child.place, observation
+    if len(rest) > 1:
+        waiting.append((child.batch, child.place + 1))
+
+
+def _kill(child: _Child) -> None:
+    """End the child and whatever it started that stayed in its process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _reap(child: _Child) -> int:
+    os.close(child.messages)
+    os.close(child.output)
+    return os.waitpid(child.pid, 0)[1]
+
+
+def _start(batch: Batch, place: int, limit: float) -> _Child:
+    fork = fork_child(lambda write: _serve(write, batch, batch.scenarios[place:], limit))
+    return _Child(batch, place, *fork, time.monotonic() + limit + GRACE)
+
+
+def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
+    """Fork a child that runs `serve` with the descriptor it may write to, and then exits.
+
+    Returns the child's id, and the descriptors that read what it sends and what it prints. The child leads a process
+    group of its own. It exits with 70 where `serve` raises.
+    """
+    read, write = os.pipe()
+    out_read, out_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            os.close(read)
+            os.close(out_read)
+            _redirect(out_write)
+            serve(write)
+            code = 0
+        finally:
+            os._exit(code)
+    with contextlib.suppress(OSError):  # both sides do it, so that neither can be too early to kill the group
+        os.setpgid(pid, pid)
+    os.close(write)
+    os.close(out_write)
+    return pid, read, out_read
+
+
+def _redirect(out_write: int) -> None:
+    """Stray prints go to the parent's pipe, reads find nothing, Ctrl-C is the parent's affair."""
+    os.setpgid(0, 0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(out_write, 1)
+    os.dup2(out_write, 2)
+
+
+def _serve(write: int, batch: Batch, scenarios: Sequence[Scenario], limit: float) -> None:
+    """The child: import the target, observe, send."""
+    refused: Observation | None = None
+    try:
+        adapter = batch.load()
+    except (BrokenTargetError, NoInterfaceError) as error:
+        refused = Observation("", died=str(error), blame="target")
+    except BaseException:  # noqa: BLE001 - everything else that load raises is a bug of the kit
+        refused = Observation("", died=traceback.format_exc(), blame="kit")
+    for scenario in scenarios:
+        if refused is not None:
+            observation = replace(refused, scenario=scenario.name)
+        else:
+            observation = observe_safely(adapter, scenario, limit=limit)
+        _send(write, to_json(observation))
+        if any(seen.status in {"unfinished", "timeout"} for seen in observation.invocations):
+            break  # what that run left behind must not disturb the next
+    _send(write, b"")
+
+
+def observe_safely(adapter: Adapter, scenario: Scenario, *, limit: float = LIMIT) -> Observation:
+    """Observe in this process; whatever goes wrong is an observation that says whose fault it is."""
+    try:
+        return observe_here(adapter, scenario, limit=limit)
+    except NoInterfaceError as error:
+        return Observation(scenario.name, died=str(error), blame="target")
+    except (SystemExit, GeneratorExit) as error:  # asyncio lets a task's SystemExit through
+        return Observation(scenario.name, died=f"the loop raised {type(error).__name__}: {error}", blame="loop")
+    except Exception:  # noqa: BLE001 - the driver itself failed
+        return Observation(scenario.name, died=traceback.format_exc(), blame="kit")
+
+
+def _send(write: int, data: bytes) -> None:
+    view = memoryview(len(data).to_bytes(_HEADER, "big") + data)
+    while view:
+        view = view[os.write(write, view) :]

@@ -1,0 +1,154 @@
+"""The report on a terminal: a line a test, then each check that did not pass, with its run as a worked example."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from looptck.report.worked import rows
+from looptck.suite.evidence import Evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from looptck.observation import Observation
+    from looptck.report.model import CheckReport, Report, TestReport
+    from looptck.scenario import Scenario
+
+_STYLES = {"pass": "green", "fail": "bold red", "skip": "yellow", "incomplete": "magenta", "fault": "bold red reverse"}
+_LONG = 700
+_MARKED = "[bold red]≠[/]"
+
+
+def print_test(console: Console, test: TestReport) -> None:
+    """One line: verdict, name, how many of its checks passed."""
+    passed = sum(check.verdict == "pass" for check in test.checks)
+    notes = sum(check.verdict == "fail" and check.level == "should" for check in test.checks)
+    style = _STYLES[test.verdict]
+    count = f"{passed}/{len(test.checks)} checks"
+    note = f"  [yellow]{notes} of good sense failed[/]" if notes else ""
+    console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<40} {count:>13}{note}", highlight=False)
+
+
+def print_failures(
+    console: Console, report: Report, observed: Mapping[str, Mapping[str, tuple[Scenario, Observation]]]
+) -> None:
+    """Every check that failed or could not be judged; the same obstacle of several checks is told once."""
+    told: set[str] = set()
+    drawn: set[tuple[str, str]] = set()
+    for test in report.tests:
+        for check in test.checks:
+            if check.verdict in {"pass", "skip"}:
+                continue
+            if check.verdict != "fail" or check.expected is check.seen is None:
+                key = f"{check.verdict} {check.message}"
+                if key not in told:
+                    told.add(key)
+                    _print_obstacle(console, test, check, observed[test.name])
+                continue
+            _print_failure(console, check)
+            if (test.name, check.scenario) not in drawn:
+                drawn.add((test.name, check.scenario))
+                console.print(_run(Evidence(*observed[test.name][check.scenario]), check.scenario))
+                _print_output(console, observed[test.name], check)
+            else:
+                console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
+            _print_again(console, report, check)
+
+
+def print_summary(console: Console, report: Report, seconds: float) -> None:
+    """The last line: what was run, and the verdict."""
+    counts = report.counts.model_dump(by_alias=True)
+    shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    head = f"[{_STYLES[report.verdict]}]{report.verdict.upper()}[/]"
+    place = f"{report.target} against {report.profile}"
+    console.print(f"\n{head} {escape(place)}: {shown} in {seconds:.1f} s (seed {report.seed})", highlight=False)
+
+
+def _print_obstacle(
+    console: Console, test: TestReport, check: CheckReport, observed: Mapping[str, tuple[Scenario, Observation]]
+) -> None:
+    same = [other.id for other in test.checks if other.message == check.message]
+    console.print(f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{test.name}[/]", highlight=False)
+    console.print(f"  {check.message}", markup=False, highlight=False)
+    listed = ", ".join(same[:4]) + (f" and {len(same) - 4} more" if len(same) > 4 else "")  # noqa: PLR2004 - one line
+    console.print(f"  scenario {check.scenario}; checks: {listed}", markup=False, highlight=False)
+    _print_output(console, observed, check)
+
+
+def _print_failure(console: Console, check: CheckReport) -> None:
+    console.print(
+        f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{check.id}[/] ({check.level})", highlight=False
+    )
+    console.print(f"  {check.statement}", markup=False, highlight=False)
+    if check.message:
+        console.print(f"  {check.message}", markup=False, highlight=False)
+    console.print(_beside(check))
+
+
+def _print_again(console: Console, report: Report, check: CheckReport) -> None:
+    again = f"looptck check {report.target} --profile {report.profile} -k {check.id} --seed {report.seed}"
+    console.print(f"  again: {again}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_output(console: Console, observed: Mapping[str, tuple[Scenario, Observation]], check: CheckReport) -> None:
+    output = observed[check.scenario][1].output if check.scenario in observed else ""
+    if output.strip():
+        console.print(f"  the loop printed, at the end: {output[-200:]!r}", markup=False, highlight=False)
+
+
+def _beside(check: CheckReport) -> Table:
+    """Expected beside seen, row by row; rows that differ are marked."""
+    table = Table(box=None, padding=(0, 2), show_edge=False)
+    for heading in ("", "expected", "seen", ""):
+        table.add_column(heading, overflow="fold")
+    for label, expected, seen in _pairs(check.expected, check.seen):
+        table.add_row(label, escape(expected), escape(seen), "" if expected == seen else _MARKED)
+    for other in check.alternatives:
+        table.add_row("or", escape(_text(other)), "", "")
+    return table
+
+
+def _pairs(expected: Any, seen: Any) -> list[tuple[str, str, str]]:
+    """Rows of label, expected and seen: element by element for two lists, key by key for two mappings."""
+    if isinstance(expected, list) and isinstance(seen, list):
+        size = max(len(expected), len(seen))
+        return [(str(n + 1), _at(expected, n), _at(seen, n)) for n in range(size)] or [("", "nothing", "nothing")]
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        keys = list(dict.fromkeys([*expected, *seen]))
+        found: list[tuple[str, str, str]] = []
+        for key in keys:
+            one, other = expected.get(key), seen.get(key)
+            if isinstance(one, list) and isinstance(other, list):
+                found += [(f"{key} {label}", left, right) for label, left, right in _pairs(one, other)]
+            else:
+                found.append((key, _text(one), _text(other)))
+        return found
+    return [("", _text(expected), _text(seen))]
+
+
+def _at(values: list[Any], place: int) -> str:
+    return _text(values[place]) if place < len(values) else "(nothing)"
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONG else text[:_LONG] + "…"
+
+
+def _run(evidence: Evidence, scenario: str) -> Table:
+    """The run that was observed, as section 3 tells one."""
+    table = Table(
+        title=f"the run of scenario {scenario}", title_justify="left", title_style="dim", box=None, padding=(0, 2)
+    )
+    for heading in ("step", "messages before", "model returned", "loop did", "usage so far"):
+        table.add_column(heading, overflow="fold")
+    for row in rows(evidence)[:12]:
+        cells = (row.step, row.before, row.model, "\n".join(row.did), row.usage)
+        table.add_row(*(escape(cell[:_LONG]) for cell in cells))
+    return table

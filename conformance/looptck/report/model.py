@@ -1,0 +1,107 @@
+"""The report of `looptck check` as data: what is printed, and what `--json` writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Verdict = Literal["pass", "fail", "skip", "incomplete", "fault"]
+Level = Literal["must", "should"]
+CHECK_SCHEMA = "looptck-check-1"
+
+EXIT_PASS, EXIT_FAIL, EXIT_INCOMPLETE, EXIT_FAULT, EXIT_USAGE = 0, 1, 2, 3, 4
+
+
+class Data(BaseModel):
+    """A part of a report: frozen, and nothing but its fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class CheckReport(Data):
+    """One check: `expected`, `seen` and `alternatives` are filled where it was evaluated.
+
+    `scenario` is the one that decided the verdict; `message` says what stood in the way of evaluating it.
+    """
+
+    id: str
+    requirement: str
+    level: Level
+    verdict: Verdict
+    message: str
+    expected: Any = None
+    seen: Any = None
+    alternatives: list[Any] = []
+    statement: str = ""
+    scenario: str = ""
+
+
+class TestReport(Data):
+    """A named test of the specification. `verdict` is that of its must-checks; durations are in seconds."""
+
+    __test__ = False  # pytest must not collect it
+    name: str
+    section: str
+    verdict: Verdict
+    duration_s: float
+    checks: list[CheckReport]
+
+
+class Counts(Data):
+    """How many checks got which verdict."""
+
+    passed: int = Field(alias="pass")
+    fail: int
+    skip: int
+    incomplete: int
+    fault: int
+
+
+class Kit(Data):
+    """Which kit judged."""
+
+    name: str = "looptck"
+    version: str
+
+
+class Report(Data):
+    """A whole run of a suite against one target."""
+
+    schema_name: str = Field(default=CHECK_SCHEMA, alias="schema")
+    kit: Kit
+    target: str
+    profile: str
+    seed: int
+    isolation: Literal["fork", "none"]
+    python: str
+    verdict: Verdict
+    counts: Counts
+    tests: list[TestReport]
+
+    def exit_code(self) -> int:
+        """The documented exit code."""
+        return {"pass": EXIT_PASS, "fail": EXIT_FAIL, "fault": EXIT_FAULT}.get(self.verdict, EXIT_INCOMPLETE)
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """The verdict of a whole: the worst of its parts. Where nothing was executed it is never a pass."""
+    for verdict in ("fault", "incomplete", "fail", "pass"):
+        if verdict in verdicts:
+            return verdict
+    return "skip" if verdicts else "incomplete"
+
+
+def verdict_of(checks: list[CheckReport]) -> Verdict:
+    """The verdict of checks together: only must-checks decide, except that the kit's own fault always shows."""
+    musts = [check.verdict for check in checks if check.level == "must"]
+    if any(check.verdict == "fault" for check in checks):
+        return "fault"
+    return worst(musts) if musts else worst([check.verdict for check in checks if check.verdict != "fail"] or ["pass"])
+
+
+def counts_of(checks: list[CheckReport]) -> Counts:
+    """The counts of all checks."""
+    number = Counter(check.verdict for check in checks)
+    return Counts.model_validate({verdict: number[verdict] for verdict in get_args(Verdict)})

@@ -1,0 +1,130 @@
+"""One run of a suite against one target: choose, observe, judge, report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Literal
+
+from looptck import __version__
+from looptck.isolate import Batch, observe_forked, observe_safely
+from looptck.judge import judge_test
+from looptck.observation import Observation
+from looptck.observe import LIMIT
+from looptck.report.model import Kit, Report, TestReport, counts_of, verdict_of, worst
+from looptck.requirements import requirements
+from looptck.suite import tests_of
+from looptck.suite.labels import Labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from looptck.adapter import Adapter
+    from looptck.scenario import Scenario
+    from looptck.suite.model import Check, Test
+
+Isolation = Literal["fork", "none"]
+
+
+class NothingChosenError(Exception):
+    """A selection that matches no test and no check; the text is one line."""
+
+
+@dataclass(slots=True)
+class ChosenTest:
+    """A test with the checks that were chosen of it and the scenarios that those need."""
+
+    test: Test
+    checks: list[Check]
+    scenarios: list[Scenario]
+    observed: dict[str, tuple[Scenario, Observation]] = field(default_factory=dict)
+    duration_s: float = 0.0
+
+    def complete(self) -> bool:
+        """Whether every scenario has been observed."""
+        return len(self.observed) == len(self.scenarios)
+
+
+def choose(profile: str, pattern: str, seed: int) -> list[ChosenTest]:
+    """The tests and checks whose name or id contains `pattern`, or matches it as a glob; all for an empty one.
+
+    Raises `NothingChosenError` where there is none.
+    """
+    chosen = []
+    for test in tests_of(profile):
+        checks = [check for check in test.checks if _matches(pattern, test.name) or _matches(pattern, check.id)]
+        if checks:
+            wanted = {name for check in checks for name in check.on}
+            scenarios = [s for s in test.build(Labels(seed, test.name)) if s.name in wanted]
+            chosen.append(ChosenTest(test, checks, scenarios))
+    if not chosen:
+        msg = f"no test and no check of {profile} matches {pattern!r}; --list shows them"
+        raise NothingChosenError(msg)
+    return chosen
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return pattern in name or fnmatchcase(name, pattern)
+
+
+def observe_all(
+    chosen: Sequence[ChosenTest],
+    load: Callable[[], Adapter],
+    *,
+    isolation: Isolation,
+    jobs: int = 0,
+    limit: float = LIMIT,
+) -> Iterator[ChosenTest]:
+    """Observe the scenarios of the tests; yields each test when all of its scenarios are there."""
+    begun = time.perf_counter()
+    for place, observation in _observations(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
+        test = chosen[place]
+        scenario = next(scenario for scenario in test.scenarios if scenario.name == observation.scenario)
+        test.observed[scenario.name] = (scenario, observation)
+        now = time.perf_counter()
+        test.duration_s += now - begun
+        begun = now
+        if test.complete():
+            yield test
+
+
+def _observations(
+    chosen: Sequence[ChosenTest], load: Callable[[], Adapter], *, isolation: Isolation, jobs: int, limit: float
+) -> Iterator[tuple[int, Observation]]:
+    if isolation == "fork":
+        batches = [Batch(place, load, test.scenarios) for place, test in enumerate(chosen)]
+        for batch, _, observation in observe_forked(batches, jobs=jobs or os.cpu_count() or 1, limit=limit):
+            yield batch.key, observation
+        return
+    adapter = load()
+    for place, test in enumerate(chosen):
+        for scenario in test.scenarios:
+            yield place, observe_safely(adapter, scenario, limit=limit)
+
+
+def judged(test: ChosenTest, profile: str, lacks: Mapping[str, str]) -> TestReport:
+    """The report of one completely observed test."""
+    return judge_test(test.test, test.checks, test.observed, requirements(profile), lacks, round(test.duration_s, 4))
+
+
+def report(tests: Iterable[TestReport], *, target: str, profile: str, seed: int, isolation: Isolation) -> Report:
+    """The report of a whole session."""
+    in_order = sorted(tests, key=lambda test: [known.name for known in tests_of(profile)].index(test.name))
+    checks = [check for test in in_order for check in test.checks]
+    verdict = verdict_of(checks)
+    if all(check.verdict == "skip" for check in checks):
+        verdict = worst([])  # nothing was executed
+    return Report(
+        kit=Kit(version=__version__),
+        target=target,
+        profile=profile,
+        seed=seed,
+        isolation=isolation,
+        python=platform.python_version(),
+        verdict=verdict,
+        counts=counts_of(checks),
+        tests=in_order,
+    )

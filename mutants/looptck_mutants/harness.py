@@ -1,0 +1,202 @@
+"""Runs mutants against a suite: the baseline first, then every mutant against every check in warm forked children.
+
+A mutant is killed when its own killer check fails on it, twice, in two processes, and passes on the unmutated loop. The
+parent never imports the reference: each child serves itself the patched text (`mutated_import`) and is refused where
+the reference is already there or the patched text was not what ran.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from looptck.requirements import requirements
+
+from looptck.isolate import Batch, observe_forked
+from looptck.judge import judge_test
+from looptck.observe import LIMIT
+from looptck.session import ChosenTest, choose
+from looptck.target import BrokenTargetError, Target
+from looptck_mutants.mutated_import import AlreadyImported, installed_sources, serving
+from looptck_mutants.outcome import Baseline, KillerReport, MutantReport, MutantsReport, counts_of, fate_of
+from looptck_mutants.patchfile import PACKAGE, PatchError, apply, load
+from looptck_mutants.profiles import patches_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from looptck.adapter import Adapter
+    from looptck.observation import Observation
+    from looptck.report.model import TestReport, Verdict
+    from looptck.scenario import Scenario
+    from looptck_mutants.manifest import Mutant
+
+_EXPECTED = 20
+"""A mutant's scenario may take this many times what the slowest one takes on the unmutated loop."""
+_LIMIT_AT_LEAST = 5.0
+
+
+class RedBaselineError(Exception):
+    """The suite does not pass on the unmutated loop, so that no kill would mean anything; the text is one line."""
+
+
+@dataclass(slots=True)
+class _Case:
+    """A mutant that applies: its patched sources, and what the checks said of it."""
+
+    mutant: Mutant
+    sources: Mapping[str, str]
+    failed: set[str] = field(default_factory=set)
+    confirmed: set[str] = field(default_factory=set)
+    unjudged: dict[str, str] = field(default_factory=dict)
+    broken: str = ""
+
+
+class Harness:
+    """The mutants of one profile against its suite. `loop` is the reference, as `package.module:Name`."""
+
+    def __init__(self, profile: str, loop: str, seed: int, jobs: int = 0) -> None:
+        self.profile, self.seed = profile, seed
+        module, _, name = loop.partition(":")
+        self._target = Target(loop, module, name)
+        self._jobs = jobs or os.cpu_count() or 1
+        self._tests = choose(profile, "", seed)
+        self._requirements = requirements(profile)
+        self._sources = installed_sources(PACKAGE)
+        self._limit = LIMIT
+        self._open = ExitStack()
+
+    def baseline(self) -> Baseline:
+        """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes."""
+        begun = time.perf_counter()
+        reports: list[TestReport] = []
+        batches = [Batch(n, self._loader({}), test.scenarios) for n, test in enumerate(self._tests)]
+        seen: dict[int, list[Observation]] = {}
+        for batch, _, observation in observe_forked(batches, jobs=self._jobs):
+            seen.setdefault(batch.key, []).append(observation)
+            if len(seen[batch.key]) == len(batch.scenarios):
+                reports.append(self._judge(self._tests[batch.key], seen[batch.key]))
+        wall = time.perf_counter() - begun
+        red = [(check.id, check.message) for report in reports for check in report.checks if check.verdict != "pass"]
+        if red:
+            more = f" (and {len(red) - 1} more)" if len(red) > 1 else ""
+            msg = f"the suite does not pass on the unmutated loop: {red[0][0]}{more} {red[0][1]}"
+            raise RedBaselineError(msg)
+        self._limit = max(_LIMIT_AT_LEAST, min(LIMIT, wall * _EXPECTED))
+        verdict: Verdict = "pass"
+        return Baseline(verdict=verdict, checks=sum(len(r.checks) for r in reports), wall_s=round(wall, 3))
+
+    def run(self, mutants: Sequence[Mutant], baseline: Baseline, advance: Callable[[], None]) -> MutantsReport:
+        """Run the mutants; `advance` is called after each. The baseline has to be green."""
+        begun = time.perf_counter()
+        reports = {report.id: report for report in self._reports(mutants, advance)}
+        in_order = [reports[mutant.id] for mutant in mutants]
+        return MutantsReport(
+            profile=self.profile,
+            seed=self.seed,
+            baseline=baseline,
+            counts=counts_of(in_order),
+            wall_s=round(baseline.wall_s + time.perf_counter() - begun, 3),
+            mutants=in_order,
+        )
+
+    def _reports(self, mutants: Sequence[Mutant], advance: Callable[[], None]) -> Iterator[MutantReport]:
+        cases: list[_Case] = []
+        for mutant in mutants:
+            try:
+                patched = apply(load(patches_of(self.profile) / mutant.patch), self._sources)
+            except PatchError as error:
+                advance()
+                yield _report(mutant, "stale", [], str(error))
+            else:
+                cases.append(_Case(mutant, patched))
+        self._run_all(cases, advance)
+        self._confirm([case for case in cases if case.mutant.killer and case.mutant.killer.check in case.failed])
+        for case in cases:
+            if case.broken:
+                yield _report(case.mutant, "broken", [], case.broken)
+                continue
+            killer = case.mutant.killer.check if case.mutant.killer is not None else ""
+            fate, message = fate_of(
+                killer, case.failed, case.confirmed, case.unjudged, equivalent=case.mutant.equivalent is not None
+            )
+            yield _report(case.mutant, fate, sorted(case.failed), message)
+
+    def _run_all(self, cases: Sequence[_Case], advance: Callable[[], None]) -> None:
+        """Every case against every check."""
+        scenarios = [scenario for test in self._tests for scenario in test.scenarios]
+        batches = [Batch(n, self._loader(case.sources), scenarios) for n, case in enumerate(cases)]
+        seen: dict[int, list[Observation]] = {}
+        for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
+            observations = seen.setdefault(batch.key, [])
+            observations.append(observation)
+            if len(observations) == len(scenarios):
+                self._conclude(cases[batch.key], seen.pop(batch.key))
+                advance()
+
+    def _conclude(self, case: _Case, observations: Sequence[Observation]) -> None:
+        target = next((o.died for o in observations if o.died is not None and o.blame == "target"), None)
+        if target is not None:
+            case.broken = target
+            return
+        place = 0
+        for test in self._tests:
+            report = self._judge(test, observations[place : place + len(test.scenarios)])
+            place += len(test.scenarios)
+            case.failed |= {check.id for check in report.checks if check.verdict == "fail"}
+            case.unjudged |= {
+                check.id: check.message for check in report.checks if check.verdict in {"incomplete", "fault"}
+            }
+
+    def _confirm(self, cases: Sequence[_Case]) -> None:
+        """The killers once more, each in a new process."""
+        chosen: list[tuple[_Case, ChosenTest]] = []
+        for case in cases:
+            assert case.mutant.killer is not None, "only cases with a killer are confirmed"  # noqa: S101 - narrows
+            chosen.append((case, choose(self.profile, case.mutant.killer.check, self.seed)[0]))
+        batches = [Batch(n, self._loader(case.sources), test.scenarios) for n, (case, test) in enumerate(chosen)]
+        seen: dict[int, list[Observation]] = {}
+        for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
+            seen.setdefault(batch.key, []).append(observation)
+        for number, observations in seen.items():
+            case, test = chosen[number]
+            case.confirmed = {c.id for c in self._judge(test, observations).checks if c.verdict == "fail"}
+
+    def _judge(self, test: ChosenTest, observations: Sequence[Observation]) -> TestReport:
+        observed: dict[str, tuple[Scenario, Observation]] = {
+            scenario.name: (scenario, observation)
+            for scenario, observation in zip(test.scenarios, observations, strict=True)
+        }
+        return judge_test(test.test, test.checks, observed, self._requirements, {}, 0.0)
+
+    def _loader(self, sources: Mapping[str, str]) -> Callable[[], Adapter]:
+        """Loads the reference with these sources in place of the installed ones; for a forked child."""
+
+        def load_mutated() -> Adapter:
+            try:
+                log = self._open.enter_context(serving(sources, PACKAGE))  # for as long as the child lives
+            except AlreadyImported as error:
+                raise BrokenTargetError(str(error)) from error
+            adapter = self._target.load()
+            if log.missing():
+                raise BrokenTargetError(f"patched and never run: {', '.join(log.missing())}")
+            return adapter
+
+        return load_mutated
+
+
+def _report(mutant: Mutant, fate: str, killed_by: list[str], message: str) -> MutantReport:
+    killer = mutant.killer
+    return MutantReport(
+        id=mutant.id,
+        title=mutant.title,
+        pitfall=mutant.pitfall,
+        patch=mutant.patch,
+        killer=KillerReport(test=killer.test if killer else "", check=killer.check if killer else ""),
+        verdict=fate,  # type: ignore[arg-type]
+        killed_by=killed_by,
+        message=message,
+    )

@@ -1,0 +1,105 @@
+"""What became of each mutant: the verdicts, the report, the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+from pydantic import Field
+
+from looptck.report.model import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS, Data, Verdict
+
+MUTANTS_SCHEMA = "looptck-mutants-1"
+
+Fate = Literal["killed", "by_others", "survived", "timeout", "broken", "stale", "equivalent"]
+"""`killed`: its killer failed, twice. `by_others`: only other checks did. `survived`: none did. `timeout`: its killer
+could not be judged. `broken`: it does not import. `stale`: its patch does not apply. `equivalent`: as argued."""
+
+GOT_AWAY: tuple[Fate, ...] = ("by_others", "survived", "timeout")
+NOT_RUN: tuple[Fate, ...] = ("broken", "stale")
+
+
+class KillerReport(Data):
+    """The test and the check that have to kill a mutant; empty for an equivalent one."""
+
+    test: str
+    check: str
+
+
+class MutantReport(Data):
+    """One mutant. `killed_by` are the ids of all checks that failed, `message` says more where it was not killed."""
+
+    id: str
+    title: str
+    pitfall: int | str | None
+    patch: str
+    killer: KillerReport
+    verdict: Fate
+    killed_by: list[str]
+    message: str = ""
+
+
+class Baseline(Data):
+    """The suite on the unmutated loop: everything else rests on it. `wall_s` is in seconds."""
+
+    verdict: Verdict
+    checks: int
+    wall_s: float
+
+
+class MutantCounts(Data):
+    """How many mutants met which fate."""
+
+    killed: int
+    by_others: int
+    survived: int
+    timeout: int
+    broken: int
+    stale: int
+    equivalent: int
+
+
+class MutantsReport(Data):
+    """A whole run of the mutants. `wall_s` is in seconds, the baseline included."""
+
+    schema_name: str = Field(default=MUTANTS_SCHEMA, alias="schema")
+    profile: str
+    seed: int
+    baseline: Baseline
+    counts: MutantCounts
+    wall_s: float
+    mutants: list[MutantReport]
+
+    def exit_code(self) -> int:
+        """2 where something that had to run did not, 1 where a mutant got away, else 0."""
+        fates = {mutant.verdict for mutant in self.mutants}
+        if self.baseline.verdict != "pass" or fates & set(NOT_RUN):
+            return EXIT_INCOMPLETE
+        return EXIT_FAIL if fates & set(GOT_AWAY) else EXIT_PASS
+
+
+def counts_of(mutants: list[MutantReport]) -> MutantCounts:
+    """The counts by fate."""
+    number: Counter[str] = Counter(mutant.verdict for mutant in mutants)
+    return MutantCounts(**{fate: number[fate] for fate in MutantCounts.model_fields})
+
+
+def fate_of(
+    killer: str, failed: set[str], confirmed: set[str], unjudged: dict[str, str], *, equivalent: bool
+) -> tuple[Fate, str]:
+    """What became of a mutant that ran, and a remark.
+
+    `failed` are the checks that failed when all were run, `confirmed` those that failed again in a second run,
+    `unjudged` maps the checks that could not be judged to what stood in the way.
+    """
+    if equivalent:
+        return ("by_others", "said to be equivalent, and yet told from the original") if failed else ("equivalent", "")
+    if killer in failed and killer in confirmed:
+        return "killed", ""
+    if killer in failed:
+        return ("by_others" if failed - {killer} else "survived"), f"{killer} failed once and not again"
+    if killer in unjudged:
+        return "timeout", unjudged[killer]
+    if failed:
+        return "by_others", f"{killer} passed"
+    return "survived", f"{killer} passed, as did every other check"
