@@ -76,7 +76,7 @@ class Agent:
         self.system = system
         self.call_options = dict(call_options or {})
         self.max_iter = max_iter
-        self.max_parallel_tools = max_parallel_tools
+        self.max_parallel_tools = max(max_parallel_tools, 1)  # with none at all a call would wait for ever
         self.budget = budget
         self.gate = gate
         self.step_runner: StepRunner = step_runner if step_runner is not None else Direct()

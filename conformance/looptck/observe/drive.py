@@ -77,7 +77,7 @@ class _Drive:
         self.rig.model_stage.open()
         return Observation(
             scenario=self.rig.scenario.name,
-            records=self.rig.recorder.records,
+            records=tuple(normal.record(record) for record in self.rig.recorder.records),
             invocations=tuple(self.seen[place] for place in sorted(self.seen)),
             spans=self.rig.spans.seen() if self.rig.spans is not None else (),
             levels=tuple(self.levels),

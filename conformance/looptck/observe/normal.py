@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.ag03 import (
@@ -14,11 +15,12 @@ from looptck.contract.ag03 import (
     Message,
     NeedApproval,
     ToolCall,
+    ToolDefinition,
     ToolResult,
     Usage,
 )
 from looptck.observation import ErrorSeen, EventSeen, PendingSeen
-from looptck_fakes import ScriptExhaustedError
+from looptck_fakes import GateAsked, ModelAsked, ScriptExhaustedError, StepStarted, ToolStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +81,43 @@ def many(value: Any) -> tuple[Any, ...]:
 def messages(value: Any) -> tuple[Message, ...]:
     """A transcript."""
     return tuple(message(item) for item in many(value))
+
+
+def record(value: Any) -> Any:
+    """A record of the fakes' log, with everything in it that came from the loop made plain."""
+    if isinstance(value, ModelAsked):
+        return replace(
+            value,
+            messages=messages(value.messages),
+            tools=tuple(definition(item) for item in value.tools),
+            options=plain(value.options),
+        )
+    if isinstance(value, ToolStarted | GateAsked) and type(value.call) is not ToolCall:
+        return replace(value, call=call(value.call))
+    if isinstance(value, StepStarted):
+        return replace(value, name=text(value.name), kind=text(value.kind))
+    return value
+
+
+def definition(value: Any) -> ToolDefinition:
+    """A tool definition, read by its attributes."""
+    parameters = plain(getattr(value, "parameters", None))
+    return ToolDefinition(
+        text(getattr(value, "name", value)),
+        text(getattr(value, "description", "")),
+        parameters if isinstance(parameters, dict) else {},
+    )
+
+
+def plain(value: Any) -> Any:
+    """A JSON value: what is none is shown by its repr."""
+    if isinstance(value, dict):
+        return {text(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, int, float)) or value is None:
+        return value
+    return text(value)
 
 
 def usage(value: Any) -> Usage | None:

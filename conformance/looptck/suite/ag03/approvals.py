@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from looptck.suite.ag03.gate import TEST
-from looptck.suite.evidence import Evidence, answer, call_lines
+from looptck.suite.evidence import Evidence, answer, call_lines, tokens
 from looptck.suite.model import Finding, equal, one_of
 from looptck_fakes import ModelAsked, ToolEnded
 
@@ -138,6 +138,40 @@ def asks_gate(e: Evidence) -> Finding:
     calls = [call.call() for call in e.asked().turns[_waiting_turn(e)].calls if call.verdict != "need_approval"]
     asked = set(call_lines([question.call for question in e.questions(1)]))
     return one_of(sorted(asked & set(call_lines(calls))), sorted(call_lines(calls)))
+
+
+@TEST.check("approval/usage", "usage-is-summed", "waiting-paid")
+def usage(e: Evidence) -> Finding:
+    """Usage counts the reply that waits: its tokens are spent."""
+    return equal(tokens(e.spent(1)), tokens(e.invocation().usage))
+
+
+@TEST.check("resume/without-gate", "resume-without-model-call", "open-turn")
+def without_gate(e: Evidence) -> Finding:
+    """An input that ends with an unanswered turn is resumed without a gate too: its calls run first."""
+    kinds = [type(r).__name__ for r in e.observation.records if isinstance(r, ModelAsked | ToolEnded)]
+    return equal(["ToolEnded"] * 3 + ["ModelAsked"], kinds)
+
+
+@TEST.check("resume/bound", "parallel-bound", "open-turn")
+def bound(e: Evidence) -> Finding:
+    """The calls of a resumed turn are in flight up to the bound, as those of any other."""
+    return equal({"most in flight": 2, "runs": 3}, {"most in flight": e.peak(), "runs": len(e.runs())})
+
+
+@TEST.check("resume/order", "results-in-call-order", "open-turn")
+def order(e: Evidence) -> Finding:
+    """The results of a resumed turn stand in call order, whatever order the calls finished in."""
+    calls = e.asked().messages[-1].calls
+    expected = [*e.transcript(0), *(answer(call) for call in calls), e.reply(0)]
+    return equal(e.shown(expected), e.shown(e.invocation().transcript))
+
+
+@TEST.check("resume/budget", "tool-call-budget", "open-turn-over-budget")
+def budget(e: Evidence) -> Finding:
+    """The tool-call budget is looked at before a resumed turn too: three calls against two run none of them."""
+    expected = {"model calls": 0, "tool runs": 0, "ended": "budget"}
+    return equal(expected, {"model calls": len(e.requests()), "tool runs": len(e.runs()), "ended": e.ending()})
 
 
 def _resumed(e: Evidence) -> dict[str, object]:

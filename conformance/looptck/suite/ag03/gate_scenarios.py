@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from looptck.scenario import Call, Invocation, Options, Said, Scenario, Turn
+from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:
     from looptck.suite.labels import Labels
@@ -36,9 +36,20 @@ class _Builder:
         """A run that starts from the transcript of the first, with approvals."""
         return Invocation(continues=0, approvals=approvals if given else None, turns=(self.answer(),))
 
+    def open_turn(self, name: str, options: Options | None = None) -> Scenario:
+        """A run without a gate whose input ends with a proposing turn that nobody has answered."""
+        proposing = Said(role="assistant", calls=self.turn("allow", "allow", "allow").calls)
+        run = Invocation(messages=(self.said(), proposing), turns=(self.answer(),))
+        return Scenario(name=name, finish="last", options=options or Options(max_parallel_tools=2), invocations=(run,))
+
     def said(self) -> Said:
         """A user message."""
         return Said(content=self.labels.text())
+
+    def paid_turn(self, *verdicts: Verdict) -> Turn:
+        """A reply with a call for each verdict, and its usage."""
+        spent = Tokens(input=self.labels.number(30, 90), output=self.labels.number(3, 29))
+        return self.turn(*verdicts).model_copy(update={"usage": spent})
 
     def answer(self) -> Turn:
         """A reply without calls."""
@@ -68,9 +79,14 @@ def _verdicts(build: _Builder) -> tuple[Scenario, ...]:
             "allowed", build.run(build.turn("allow", "allow", "allow"), build.turn("allow"), build.answer())
         ),
         build.scenario("denied", build.run(build.turn("deny", "allow", "deny"), build.answer())),
+        build.scenario("denied-read", _read(build.run(build.turn("deny", "allow"), build.answer()))),
         build.scenario("all-denied", build.run(build.turn("deny"), build.answer())),
         build.scenario("gate-raises", build.run(build.turn("raise"), build.answer())),
     )
+
+
+def _read(run: Invocation) -> Invocation:
+    return run.model_copy(update={"read": "all"})
 
 
 def _approvals(build: _Builder) -> tuple[Scenario, ...]:
@@ -82,6 +98,9 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
     with_denied = build.turn("need_approval", "deny", "allow")
     return (
         build.scenario("approved", first, build.resume(*markers)),
+        build.scenario(
+            "waiting-paid", build.run(build.turn("need_approval").model_copy(update={"usage": build.spent()}))
+        ),
         build.scenario("unapproved", first, build.resume(given=False)),
         build.scenario("half-approved", first, build.resume(markers[1])),
         build.scenario("other-markers", first, build.resume(*wrong)),
@@ -89,6 +108,8 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
         build.scenario(
             "approved-at-cap", build.run(mixed, build.answer()), build.resume(*markers), options=Options(max_iter=1)
         ),
+        build.open_turn("open-turn"),
+        build.open_turn("open-turn-over-budget", Options(max_tool_calls=2)),
         build.scenario("allowed-before-approval", build.run(build.turn("allow"), mixed), build.resume(*markers)),
     )
 

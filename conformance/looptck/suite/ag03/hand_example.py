@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import Event
@@ -144,9 +145,10 @@ def empty_reply(e: Evidence) -> Finding:
 
 @TEST.check("hand/tool-definitions", "definitions-every-call", "hand", "three-turns")
 def tool_definitions(e: Evidence) -> Finding:
-    """Every model call is given the definitions of the tools."""
-    names = [definition(name).name for name in dict.fromkeys(call.name for call in e.scenario.calls())]
-    return equal([names] * len(e.asked().turns), [[tool.name for tool in r.tools] for r in e.requests()])
+    """Every model call is given the definitions of the tools, whole and in their order."""
+    known = [definition(name) for name in dict.fromkeys(call.name for call in e.scenario.calls())]
+    expected = [[asdict(tool) for tool in known]] * len(e.asked().turns)
+    return equal(expected, [[asdict(tool) for tool in r.tools] for r in e.requests()])
 
 
 @TEST.check("hand/call-options", "options-every-call", "three-turns")

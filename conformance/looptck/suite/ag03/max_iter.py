@@ -85,6 +85,12 @@ def error_carries(e: Evidence) -> Finding:
     return equal({"transcript": e.shown(e.transcript(3)), "usage": tokens(e.spent(3))}, seen)
 
 
+@TEST.check("max-iter/usage", "usage-is-summed", "looping")
+def usage(e: Evidence) -> Finding:
+    """The usage of a run that the cap ends is the sum over its three model calls."""
+    return equal(tokens(e.spent(3)), tokens(e.invocation().usage))
+
+
 @TEST.check("max-iter/transcript", "transcript-appends", "looping")
 def transcript(e: Evidence) -> Finding:
     """The transcript holds all three turns with their tool messages."""

@@ -66,7 +66,7 @@ def not_asked_again(e: Evidence) -> Finding:
     return equal(failing + 1, len(e.requests()))
 
 
-@TEST.check("provider-error/no-tool-messages", "provider-error-no-tools", *AT)
+@TEST.check("provider-error/no-tool-messages", "provider-error-transcript", *AT)
 def no_tool_messages(e: Evidence) -> Finding:
     """The transcript keeps its input and has no tool message without a call that ran."""
     seen = e.invocation().transcript

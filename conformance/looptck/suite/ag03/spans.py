@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """A traced run with every outcome, one that waits for approval, one that is capped, one whose model fails."""
-    tools = iter(labels.tools(6))
-    ok, failing, denied, waiting, looping, again = (
+    tools = iter(labels.tools(7))
+    ok, failing, denied, waiting, looping, again, approved = (
         Call(id=labels.call_id(), name=name, arguments=labels.arguments(), answer=labels.text()) for name in tools
     )
     failing = failing.model_copy(update={"is_error": True})
     denied = denied.model_copy(update={"verdict": "deny", "reason": labels.text()})
+    approved = approved.model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     waiting = waiting.model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     answer = Turn(text=labels.pieces(), usage=_spent(labels))
     name = labels.text().replace(" ", "-")
@@ -35,9 +36,16 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     return (
         traced("outcomes", Turn(calls=(ok, failing, denied), usage=_spent(labels)), answer, gate=True),
         traced("pending", Turn(calls=(waiting,), usage=_spent(labels)), gate=True),
+        _approved(traced("approved", Turn(calls=(approved,)), gate=True), approved.marker, answer),
         traced("capped", Turn(calls=(looping,)), Turn(calls=(again,)), answer, max_iter=2),
         traced("failing", Turn(error=labels.text())),
     )
+
+
+def _approved(scenario: Scenario, marker: str, answer: Turn) -> Scenario:
+    """The scenario with a second run that resumes the first with its approval."""
+    resumed = Invocation(continues=0, approvals=(marker,), turns=(answer,))
+    return scenario.model_copy(update={"invocations": (*scenario.invocations, resumed)})
 
 
 def _spent(labels: Labels) -> Tokens:
@@ -116,6 +124,19 @@ def outcome_denied(e: Evidence) -> Finding:
 def outcome_needs_approval(e: Evidence) -> Finding:
     """The outcome of a call that waits for approval is needs_approval."""
     return equal([ag03.OUTCOME_NEEDS_APPROVAL], _outcomes(e, 0))
+
+
+@TEST.check("spans/failed-call", "llm-spans", "failing")
+def failed_call(e: Evidence) -> Finding:
+    """A model call that fails has its span like any other."""
+    expected = {"kind": "CLIENT", ag03.REQUEST_MODEL: MODEL}
+    return equal([expected], [_attributes(span, ag03.REQUEST_MODEL) for span in e.spans(ag03.SPAN_LLM)])
+
+
+@TEST.check("spans/outcome-approved", "tool-span-outcome", "approved")
+def outcome_approved(e: Evidence) -> Finding:
+    """A call that waited and is approved has a span in each run: needs_approval, then ok."""
+    return equal([ag03.OUTCOME_NEEDS_APPROVAL, ag03.OUTCOME_OK], _outcomes(e, 0))
 
 
 @TEST.check("spans/ended", "spans-ended", "outcomes", "pending", "capped", "failing")

@@ -35,6 +35,19 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
             invocations=(recorded.model_copy(update={"turns": (_turn(labels, denied, _call(labels)), answer)}),),
         ),
         Scenario(
+            name="resumed-same-tool",
+            gate=True,
+            invocations=(
+                recorded.model_copy(update={"turns": (_turn(labels, waiting),)}),
+                Invocation(
+                    continues=0,
+                    approvals=(waiting.marker,),
+                    turns=(_turn(labels, _call(labels, waiting.name)), answer),
+                    runner="record",
+                ),
+            ),
+        ),
+        Scenario(
             name="resumed",
             gate=True,
             invocations=(
@@ -127,6 +140,21 @@ def resumed_number(e: Evidence) -> Finding:
 
 def _index(name: str) -> str:
     return name.split("/", 2)[-1]
+
+
+@TEST.check("steps/resumed-index", "step-index-in-turn", "resumed")
+def resumed_index(e: Evidence) -> Finding:
+    """The steps of a resumed turn are tool/<some number>/<i>/<name>, with each call's place in the turn."""
+    expected = [f"{index}/{call.name}" for index, call in enumerate(e.asked(0).turns[1].calls)]
+    return equal(expected, sorted(_index(step.name) for step in e.steps(1) if step.kind == "tool"))
+
+
+@TEST.check("steps/resumed-distinct", "resumed-steps-distinct", "resumed-same-tool")
+def resumed_distinct(e: Evidence) -> Finding:
+    """No step of a resumed turn shares its name with a step of the turns that follow it."""
+    seen = [step.name for step in e.steps(1)]
+    twice = sorted({name for name in seen if seen.count(name) > 1})
+    return equal({"steps": 4, "twice": []}, {"steps": len(seen), "twice": twice})
 
 
 @TEST.check("steps/resumed-consistent", "resumed-number-everywhere", "resumed")

@@ -93,6 +93,22 @@ def complete(e: Evidence) -> Finding:
     return equal({"pieces": MANY, "same up to": MANY}, {"pieces": len(seen), "same up to": same})
 
 
+@TEST.check("events/every-call", "events-in-order", "failing-read", "at-once")
+def every_call(e: Evidence) -> Finding:
+    """Each call of a turn has its tool_call event and then its tool_result, both behind the usage of its model call."""
+    calls = e.asked().turns[0].calls
+    expected = {call.id: ["usage", "tool_call", f"tool_result {call.answer}"] for call in calls}
+    seen: dict[str, list[str]] = {call.id: [] for call in calls}
+    for event in e.invocation().events:
+        if event.kind == "usage" and event.iter == 1:
+            for shown in seen.values():
+                shown.append("usage")
+        elif event.call is not None and event.call.id in seen:
+            text = f" {event.result.content}" if event.result is not None else ""
+            seen[event.call.id].append(event.kind + text)
+    return equal(expected, seen)
+
+
 @TEST.check("events/closed", "events-closed", "read", "failing-read")
 def closed(e: Evidence) -> Finding:
     """The events end when the run does, with an answer or with an error."""
