@@ -98,9 +98,7 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
     with_denied = build.turn("need_approval", "deny", "allow")
     return (
         build.scenario("approved", first, build.resume(*markers)),
-        build.scenario(
-            "waiting-paid", build.run(build.turn("need_approval").model_copy(update={"usage": build.spent()}))
-        ),
+        build.scenario("waiting-paid", build.run(build.paid_turn("need_approval"))),
         build.scenario("unapproved", first, build.resume(given=False)),
         build.scenario("half-approved", first, build.resume(markers[1])),
         build.scenario("other-markers", first, build.resume(*wrong)),
