@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class _Data(BaseModel):
+class Data(BaseModel):
+    """Plain data: frozen, and nothing but its fields."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Tokens(_Data):
+class Tokens(Data):
     """Usage of one model call, in tokens."""
 
     input: int = Field(default=0, ge=0)
@@ -32,7 +34,7 @@ class Tokens(_Data):
         return Usage(self.input, self.output)
 
 
-class Call(_Data):
+class Call(Data):
     """A tool call that the model proposes, what its tool would answer, and what the gate says of it.
 
     Fakes look a call up by id, name and arguments, so calls that differ in any of them may answer differently.
@@ -58,7 +60,7 @@ class Call(_Data):
         return ToolResult(self.answer, self.is_error)
 
 
-class Turn(_Data):
+class Turn(Data):
     """One reply of the model; see `looptck_fakes.Turn` for how it is cut into chunks.
 
     Over HTTP, `status` makes the server answer with that status instead, and `cut_after` ends the connection after so
@@ -81,7 +83,7 @@ class Turn(_Data):
         return Message("assistant", "".join(self.text), tuple(call.call() for call in self.calls))
 
 
-class Said(_Data):
+class Said(Data):
     """A message of the input; `calls` are those that an assistant message proposed."""
 
     role: Literal["system", "user", "assistant", "tool"] = "user"
@@ -94,7 +96,7 @@ class Said(_Data):
         return Message(self.role, self.content, tuple(call.call() for call in self.calls), self.tool_call_id)
 
 
-class Options(_Data):
+class Options(Data):
     """The loop's options; what stays None is not passed to it. `max_tokens` and `max_tool_calls` make its budget."""
 
     system: str | None = None
@@ -106,7 +108,7 @@ class Options(_Data):
     max_tool_calls: int | None = None
 
 
-class Invocation(_Data):
+class Invocation(Data):
     """One call of `invoke`.
 
     The input is `messages`, after the transcript of the invocation `continues` where that is set. `read` is how many
@@ -128,7 +130,7 @@ class Invocation(_Data):
     result_twice: bool = False
 
 
-class Scenario(_Data):
+class Scenario(Data):
     """A whole scenario. `finish` is the order in which running tools end: at once, or the first or last held first."""
 
     name: str

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from looptck.scenario import Scenario
-    from looptck.suite.evidence import Evidence
     from looptck.suite.labels import Labels
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*")
@@ -54,7 +52,8 @@ def _plain(value: JsonValue) -> JsonValue:
     return value
 
 
-CheckFunction: TypeAlias = Callable[["Evidence"], Finding]
+CheckFunction: TypeAlias = Callable[[Any], Finding]
+"""A check takes the evidence of its profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Test:
     __test__ = False  # pytest must not collect it
     name: str
     section: str
-    build: Callable[[Labels], tuple[Scenario, ...]]
+    build: Callable[[Labels], tuple[Any, ...]]
     checks: list[Check] = field(default_factory=list)
 
     def check(self, check_id: str, requirement: str, *on: str) -> Callable[[CheckFunction], CheckFunction]:

@@ -1,0 +1,106 @@
+"""An observation of the profile lesson4: what the fakes were asked, and what each run gave back, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSeen:
+    """A message by its parts; calls as `id = name`."""
+
+    role: str
+    content: str
+    tool_call_id: str = ""
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeen:
+    """One model call. `tools` are their names; None where the request had none at all."""
+
+    messages: tuple[MessageSeen, ...]
+    tools: tuple[str, ...] | None
+    max_output_tokens: int | None
+    temperature: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeen:
+    """A step of a run, and its three lists."""
+
+    index: int
+    requested: tuple[str, ...]
+    succeeded: tuple[str, ...]
+    blocked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeen:
+    """How one run went. `raised` names the error where it did not return; `scripted` whether that is the model's own.
+
+    `answers` holds what `used_tool` and `requested_tool` say of each tool. `problems` tells what a run did not offer.
+    """
+
+    status: Literal["returned", "raised", "no_interface"]
+    requests: tuple[RequestSeen, ...]
+    dispatched: tuple[str, ...]
+    raised: str = ""
+    scripted: bool = False
+    stop: str = ""
+    ok: bool | None = None
+    output: str = ""
+    steps: tuple[StepSeen, ...] = ()
+    step_count: int = -1
+    messages: tuple[MessageSeen, ...] = ()
+    input_tokens: int = -1
+    output_tokens: int = -1
+    cost: float = -1.0
+    requested: tuple[str, ...] = ()
+    trajectory: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+    used_tool: dict[str, Any] | None = None
+    requested_tool: dict[str, Any] | None = None
+    history_untouched: bool = True
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSeen:
+    """A span by name and attributes."""
+
+    name: str
+    attributes: dict[str, Any]
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything seen in one scenario; `died`, `blame` and `output` as in `looptck.observation.Observation`."""
+
+    scenario: str
+    runs: tuple[RunSeen, ...] = ()
+    spans: tuple[SpanSeen, ...] = ()
+    costs: tuple[float, ...] = ()
+    died: str | None = None
+    blame: Literal["loop", "limit", "target", "kit"] = "loop"
+    output: str = ""
+
+
+@cache
+def _adapter() -> TypeAdapter[Observation]:
+    return TypeAdapter(Observation)
+
+
+def to_json(observation: Observation) -> bytes:
+    """The observation as JSON."""
+    return _adapter().dump_json(observation, warnings="error")
+
+
+def from_json(data: bytes) -> Observation:
+    """The observation of `to_json`. Raises `ValueError` for anything else."""
+    return _adapter().validate_json(data)

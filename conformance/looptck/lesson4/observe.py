@@ -1,0 +1,191 @@
+"""Runs one scenario of the profile lesson4 against one loop in this process and records what it did.
+
+The loop is synchronous, so there is nothing to watch: a loop without an end is ended by the fake model, which raises
+when it is asked beyond its script, and one that spins by the real-time limit of the process around it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from looptck.contract.lesson4 import FatalToolError, ToolCall, ToolError
+from looptck.lesson4.adapter import Agents
+from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, SpanSeen, StepSeen
+from looptck.observe.normal import count, many, plain, text
+from looptck_fakes.lesson4 import Denied, FakeModel, FakeRegistry, FakeTracer, Outcome
+
+if TYPE_CHECKING:
+    from looptck.lesson4.adapter import Adapter
+    from looptck.lesson4.scenario import Ask, Scenario, Task
+
+
+class ScriptedModelError(Exception):
+    """An error that the scenario made the model raise."""
+
+
+def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) -> Observation:  # noqa: ARG001 - the process's affair
+    """Observe in this process. Raises `NoInterfaceError` where the loop offers nothing to run."""
+    rig = _Rig(scenario)
+    agents = Agents(rig.options, rig.budget)
+    costs = tuple(adapter.cost(agents, *tokens) for tokens in scenario.costs)
+    try:
+        agent = adapter.build(agents)
+    except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
+        return Observation(scenario.name, died=f"the loop could not be built: {type(error).__name__}: {error}")
+    runs = []
+    for number, task in enumerate(scenario.runs):
+        rig.begin(task)
+        runs.append(_run(adapter, agent, rig, number))
+    spans = tuple(SpanSeen(text(span.name), plain(span.attributes), span.ended) for span in rig.tracer.spans)
+    return Observation(scenario.name, tuple(runs), spans, costs)
+
+
+class _Rig:
+    """The fakes of a scenario. Model and registry are the same for all runs and are given each run's script."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.tracer = FakeTracer()
+        self.model = FakeModel([])
+        asks = {ask.name: ask for ask in scenario.asks()}
+        known = (
+            {name: self._outcome for name, ask in asks.items() if ask.outcome != "unknown"} if scenario.tools else {}
+        )
+        self._asks = {(ask.id, ask.name): ask for ask in scenario.asks()}
+        self.registry = FakeRegistry(known)
+        given = {
+            "system": scenario.system,
+            "max_output_tokens": scenario.max_output_tokens,
+            "temperature": scenario.temperature,
+            "tracer": self.tracer if scenario.tracer else None,
+        }
+        self.options = {"model": self, "registry": self.registry}
+        self.options |= {name: value for name, value in given.items() if value is not None}
+        self.budget = scenario.meter.model_dump(exclude_none=True) if scenario.meter is not None else None
+
+    def complete(self, *args: Any, **kwargs: Any) -> Any:
+        """The model as the loop sees it, across runs."""
+        return self.model.complete(*args, **kwargs)
+
+    def begin(self, task: Task) -> None:
+        """Load the script of the next run."""
+        self.model = FakeModel(
+            [ScriptedModelError(r.error) if r.error is not None else r.completion() for r in task.replies]
+        )
+        self.registry.dispatched.clear()
+
+    def _outcome(self, call: ToolCall) -> Outcome:
+        ask: Ask | None = self._asks.get((call.id, call.name))
+        if ask is None or ask.outcome == "unknown":
+            return ToolError(f"no such call in the scenario: {call}")
+        if ask.outcome == "denied":
+            return Denied(ask.answer)
+        if ask.outcome == "failed":
+            return ToolError(ask.answer)
+        if ask.outcome == "fatal":
+            return FatalToolError(ask.answer)
+        return ask.answer
+
+
+def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> RunSeen:
+    task = rig.scenario.runs[number]
+    history = None if task.history is None else [dict(message) for message in task.history]
+    before = copy.deepcopy(history)
+    fields: dict[str, Any]
+    try:
+        run = adapter.run(agent, task.task, history)
+    except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
+        scripted = isinstance(error, ScriptedModelError)
+        fields = {"status": "raised", "raised": text(f"{type(error).__name__}: {error}"), "scripted": scripted}
+    else:
+        fields = {"status": "returned"} | _returned(run, [ask.name for ask in rig.scenario.asks()])
+    return RunSeen(
+        requests=tuple(_request(call) for call in rig.model.calls),
+        dispatched=tuple(call_line(call) for call in rig.registry.dispatched),
+        history_untouched=history == before,
+        **fields,
+    )
+
+
+def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
+    """What a finished run says of itself; what it does not offer is a problem, not an error."""
+    problems: list[str] = []
+
+    def ask(name: str, *args: Any, call: bool = False) -> Any:
+        try:
+            value = getattr(run, name)
+            return value(*args) if call else value
+        except Exception as error:  # noqa: BLE001 - see above
+            problems.append(f"{name}: {type(error).__name__}: {error}")
+            return None
+
+    stop, ok, cost = ask("stop"), ask("ok"), ask("cost")
+    number = float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else -1.0
+    return {
+        "stop": text(getattr(stop, "value", stop)),
+        "ok": ok if isinstance(ok, bool) else None,
+        "output": text(ask("output")),
+        "steps": tuple(_step(step) for step in many(ask("steps"))),
+        "step_count": count(ask("step_count")),
+        "messages": tuple(message(item) for item in many(ask("messages"))),
+        "input_tokens": count(ask("input_tokens")),
+        "output_tokens": count(ask("output_tokens")),
+        "cost": number,
+        "requested": _names(ask("requested_tools", call=True)),
+        "trajectory": _names(ask("trajectory", call=True)),
+        "blocked": _names(ask("blocked_tools", call=True)),
+        "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in tools},
+        "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in tools},
+        "problems": tuple(dict.fromkeys(problems)),
+    }
+
+
+def _step(step: Any) -> StepSeen:
+    lists = (_names(getattr(step, name, None)) for name in ("requested_names", "succeeded_names", "blocked_names"))
+    return StepSeen(count(getattr(step, "index", None)), *lists)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(text(name) for name in many(value))
+
+
+def message(value: Any) -> MessageSeen:
+    """A message that was sent or kept, whether a mapping or an object."""
+
+    def part(name: str) -> Any:
+        return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+    calls = tuple(_proposed(call) for call in many(part("tool_calls")))
+    return MessageSeen(text(part("role") or ""), text(part("content") or ""), text(part("tool_call_id") or ""), calls)
+
+
+def _proposed(call: Any) -> str:
+    if not isinstance(call, Mapping):
+        return f"{text(getattr(call, 'id', ''))} = {text(getattr(call, 'name', ''))}"
+    function = call.get("function")
+    name = function.get("name") if isinstance(function, Mapping) else call.get("name")
+    return f"{text(call.get('id', ''))} = {text(name)}"
+
+
+def _request(call: Mapping[str, Any]) -> RequestSeen:
+    tools, temperature = call["tools"], call["temperature"]
+    return RequestSeen(
+        messages=tuple(message(item) for item in call["messages"]),
+        tools=None if tools is None else tuple(_tool_name(tool) for tool in many(tools)),
+        max_output_tokens=count(call["max_output_tokens"]) if call["max_output_tokens"] is not None else None,
+        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+    )
+
+
+def _tool_name(tool: Any) -> str:
+    return text(tool.get("name")) if isinstance(tool, Mapping) else text(tool)
+
+
+def call_line(call: ToolCall) -> str:
+    """A dispatched call as `id = name(arguments)`, the arguments with sorted keys."""
+    arguments = json.dumps(dict(call.arguments), sort_keys=True, default=str, ensure_ascii=False)
+    return text(f"{call.id} = {call.name}({arguments})")
