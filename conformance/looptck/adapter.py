@@ -6,6 +6,7 @@ and declare in `lacks` which features their loop does not have, with the reason.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -112,7 +113,8 @@ class ContractAdapter:
             raise
         except BaseException as error:  # noqa: BLE001 - see above
             if outcome.message is not None:
-                outcome.again = f"{type(error).__name__}: {error}"
+                hung = isinstance(error, asyncio.CancelledError)  # the kit's own doing, when nothing more could happen
+                outcome.again = "unfinished" if hung else f"{type(error).__name__}: {error}"
             else:
                 outcome.error = error
 

@@ -16,7 +16,12 @@ class TableGate:
 
     The table may also be a function of the call and its context.
 
+        >>> import asyncio
         >>> gate = TableGate({"delete_file": Deny("read only"), "pay": NeedApproval("m1")})
+        >>> asyncio.run(gate.decide(ToolCall("call_1", "delete_file", "{}"), CallContext(tainted=False, iter=1)))
+        Deny(reason='read only')
+        >>> [(asked.call.id, asked.verdict) for asked in gate.questions]
+        [('call_1', 'deny')]
     """
 
     def __init__(

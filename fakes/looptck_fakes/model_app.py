@@ -27,6 +27,9 @@ class HttpReply:
 
     Without a body it is a JSON error object that names the status. The content type is `application/json` unless
     `headers` say otherwise. Raises `ValueError` for a status outside 200 to 599.
+
+        >>> HttpReply(429, headers={"retry-after": "1"}).status
+        429
     """
 
     status: int
@@ -44,6 +47,9 @@ class Cut:
     """A turn whose connection ends in the middle, after `after` server-sent events and always before `[DONE]`.
 
     Where the request asked for no stream, half of the object is sent. Raises `ValueError` for a negative count.
+
+        >>> Cut(Turn(text=("It is ", "sunny.")), after=1).after
+        1
     """
 
     turn: Turn

@@ -26,7 +26,16 @@ class ScriptedProvider:
     `script` is a sequence of turns, or a function that is given the messages of a request and returns the name of the
     script it belongs to and the reply (None: exhausted). Requests are kept in `requests`, as snapshots.
 
-        >>> provider = ScriptedProvider([Turn(text=("Hello.",), usage=Usage(3, 2))])
+        >>> import asyncio
+        >>> from looptck.contract.ag03 import Message
+        >>> from looptck_fakes import Turn
+        >>> provider = ScriptedProvider([Turn(text=("It is ", "sunny."))])
+        >>> async def reply():
+        ...     return [chunk.text async for chunk in provider.stream([Message("user", "Hello")], [], {})]
+        >>> asyncio.run(reply())
+        ['It is ', 'sunny.']
+        >>> provider.requests[0].messages[0].content
+        'Hello'
     """
 
     def __init__(

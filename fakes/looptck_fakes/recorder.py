@@ -104,11 +104,26 @@ Record: TypeAlias = ModelAsked | ModelAnswered | ToolStarted | ToolEnded | GateA
 R = TypeVar("R")
 
 
+MOST_RECORDS = 100_000
+"""Records that one log holds at most; a whole run makes a few dozen."""
+
+
+class TooManyRecordsError(RuntimeError):
+    """A log is full, since whoever is recorded goes on without an end."""
+
+
 class Recorder:
     """An append-only log, shared by the fakes of one run.
 
     `probe` is called when a tool starts, in the tool's own context; what it returns is kept with the record (a kit can
     note the current span with it).
+
+        >>> from looptck_fakes import RecordingTools, ScriptedProvider
+        >>> log = Recorder()
+        >>> tools, provider = RecordingTools({"add": "3"}, recorder=log), ScriptedProvider([], recorder=log)
+        >>> _ = provider.stream([], tools.definitions(), {})
+        >>> [(record.at, record.type) for record in log.records]
+        [(0, 'model_asked')]
     """
 
     def __init__(self, probe: Callable[[], str | None] | None = None) -> None:
@@ -122,8 +137,14 @@ class Recorder:
         return next(self._numbers[kind])
 
     def add(self, make: Callable[[int], Any]) -> None:
-        """Append `make(at)`, where `at` is the record's place in the log."""
+        """Append `make(at)`, where `at` is the record's place in the log.
+
+        Raises `TooManyRecordsError` at `MOST_RECORDS`: a loop that asks for ever must not fill the memory.
+        """
         with self._lock:
+            if len(self._records) >= MOST_RECORDS:
+                msg = f"more than {MOST_RECORDS} records: something asks for ever"
+                raise TooManyRecordsError(msg)
             self._records.append(make(len(self._records)))
 
     @property

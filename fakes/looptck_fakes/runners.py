@@ -24,7 +24,13 @@ class RecordingRunner:
 
     The journal holds the very objects that the steps returned.
 
+        >>> async def work():
+        ...     return "sunny"
         >>> runner = RecordingRunner()
+        >>> asyncio.run(runner.run("tool/1/0/get_weather", "tool", work))
+        'sunny'
+        >>> runner.journal
+        {'tool/1/0/get_weather': 'sunny'}
     """
 
     def __init__(self, *, recorder: Recorder | None = None) -> None:
@@ -65,7 +71,11 @@ class ReplayingRunner(RecordingRunner):
 
     A step that the journal does not know raises `RefusedStepError`: the run took another way than the recorded one.
 
-        >>> runner = ReplayingRunner({"llm/1": ("value", "of the step")})
+        >>> async def work():
+        ...     raise AssertionError("a replay does no work")
+        >>> runner = ReplayingRunner({"tool/1/0/get_weather": "sunny"})
+        >>> asyncio.run(runner.run("tool/1/0/get_weather", "tool", work))
+        'sunny'
     """
 
     def __init__(self, journal: Mapping[str, Any], *, recorder: Recorder | None = None) -> None:
@@ -82,7 +92,14 @@ class ReplayingRunner(RecordingRunner):
 class RefusingRunner(RecordingRunner):
     """A `StepRunner` that raises for the steps named in `refuse` and records the others.
 
-    >>> runner = RefusingRunner({"tool/1/0/pay"})
+    It raises `error`, the same object each time, or where none is given a new `RefusedStepError`.
+
+        >>> async def work():
+        ...     return "paid"
+        >>> runner = RefusingRunner({"tool/1/0/pay"})
+        >>> asyncio.run(runner.run("tool/1/0/pay", "tool", work))
+        Traceback (most recent call last):
+        looptck_fakes.runners.RefusedStepError: refused step 'tool/1/0/pay'
     """
 
     def __init__(

@@ -22,7 +22,24 @@ class Held:
 
 
 class Stage:
-    """Holds whoever enters, in any thread and event loop, until `release` or `open`."""
+    """Holds whoever enters, in any thread and event loop, until `release` or `open`.
+
+    >>> async def finished():
+    ...     stage, done = Stage(), []
+    ...     async def work(name):
+    ...         await stage.hold(name)
+    ...         done.append(name)
+    ...     async with asyncio.TaskGroup() as tasks:
+    ...         for name in ("first", "second"):
+    ...             tasks.create_task(work(name))
+    ...         while len(stage.held) < 2:
+    ...             await asyncio.sleep(0)
+    ...         for held in reversed(stage.held):
+    ...             stage.release(held)
+    ...     return done
+    >>> asyncio.run(finished())
+    ['second', 'first']
+    """
 
     def __init__(self) -> None:
         self._held: list[Held] = []

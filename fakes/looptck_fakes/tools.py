@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """An answer that breaks the seam's promise on purpose: `error` is raised out of `Tools.call`."""
+    """An answer that breaks the seam's promise on purpose: `error` is raised out of `Tools.call`.
+
+    >>> tools = RecordingTools({"get_weather": Raises(ConnectionError("no route"))})
+    >>> asyncio.run(tools.call(ToolCall("call_1", "get_weather", "{}")))
+    Traceback (most recent call last):
+    ConnectionError: no route
+    """
 
     error: BaseException
 
@@ -31,7 +37,13 @@ class RecordingTools:
     really raises, and a function is asked with the call. An unknown tool is an error result. With a stage, every run
     waits there, so that the test decides which one finishes next.
 
-        >>> tools = RecordingTools({"get_weather": "sunny, 21 C"})
+        >>> tools = RecordingTools({"get_weather": "sunny, 21 C", "add": ValueError("not numbers")})
+        >>> asyncio.run(tools.call(ToolCall("call_1", "get_weather", "{}")))
+        ToolResult(content='sunny, 21 C', is_error=False)
+        >>> asyncio.run(tools.call(ToolCall("call_2", "add", "{}")))
+        ToolResult(content='ValueError: not numbers', is_error=True)
+        >>> [call.id for call in tools.runs]
+        ['call_1', 'call_2']
     """
 
     def __init__(

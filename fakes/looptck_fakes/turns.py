@@ -20,6 +20,10 @@ class Turn:
     `usage` (the one that counts) at its end. `error` is raised before the first chunk, in the middle (after the text
     and half of the call fragments) or after everything else. With `hold`, the provider waits on its stage after the
     text.
+
+        >>> turn = Turn(text=("One moment.",), calls=(ToolCall("call_1", "add", '{"a":1}'),), fragments=2)
+        >>> [(chunk.id, chunk.arguments) for chunk in turn.call_chunks()]
+        [('', '{"a'), ('call_1', '":1}')]
     """
 
     text: tuple[str, ...] = ()

@@ -63,7 +63,8 @@ class _Drive:
         self.levels: list[int] = []
         self.certainty: Certainty = "certain"
         self.agents: dict[int, Any] = {}
-        self.in_flight_at_end: dict[int, int] = {}
+        self.events: dict[int, list[EventSeen]] = {}
+        self.own: set[asyncio.Task[Any]] = set()
         self.stuck: Status | None = None
 
     async def observe(self) -> Observation:
@@ -75,6 +76,8 @@ class _Drive:
         leftovers = await self._leftovers()
         self.rig.tool_stage.open()
         self.rig.model_stage.open()
+        if leftovers and self.stuck is None:  # what a run that was left behind still does is part of the observation
+            await self._quiet(SHORT)
         return Observation(
             scenario=self.rig.scenario.name,
             records=tuple(normal.record(record) for record in self.rig.recorder.records),
@@ -89,6 +92,7 @@ class _Drive:
     async def _run_group(self, group: list[int]) -> None:
         self.rig.active = group
         tasks = {place: self.loop.create_task(self._invoke(place), name=f"looptck-{place}") for place in group}
+        self.own |= set(tasks.values())
         await self._watch(group, tasks)
         for task in tasks.values():
             if task.done():
@@ -98,7 +102,7 @@ class _Drive:
         """One invocation, from input to what is left of it."""
         invocation = self.rig.scenario.invocations[place]
         given = self._input(invocation)
-        events: list[EventSeen] = []
+        events = self.events[place] = []
         run = Run(
             options=self.rig.options(place),
             messages=list(given),
@@ -219,15 +223,17 @@ class _Drive:
         at = len(self.rig.recorder)
         for place, task in tasks.items():
             if not task.done() and self.stuck is not None:
-                self.seen[place] = InvocationSeen(self.stuck, at, at, ())
+                self.seen[place] = InvocationSeen(self.stuck, at, at, (), events=tuple(self.events.get(place, ())))
+
+    async def _quiet(self, patience: float) -> None:
+        await asyncio.wait([self.loop.quiet(lambda: patience, lambda: len(self.rig.recorder), time.monotonic() + LONG)])
 
     async def _leftovers(self) -> tuple[str, ...]:
         """Names of the tasks that outlive the run, once nothing more happens by itself."""
-        mine = asyncio.current_task()
-        rest = [task for task in asyncio.all_tasks() if task is not mine]
+        mine = {asyncio.current_task(), *self.own}
+        rest = [task for task in asyncio.all_tasks() if task not in mine]
         if rest and self.stuck is None:
-            quiet = self.loop.quiet(lambda: SHORT, lambda: len(self.rig.recorder), time.monotonic() + LONG)
-            await asyncio.wait([quiet])
+            await self._quiet(SHORT)
         return tuple(sorted(normal.text(_coroutine_name(task)) for task in rest if not task.done()))
 
 

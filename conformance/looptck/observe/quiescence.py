@@ -65,6 +65,7 @@ class _Selector(selectors.DefaultSelector):
             self.owner.tell(waiter, LATE)
             return super().select(0)
         if timeout is not None and timeout <= 0:
+            self.owner.look_while_busy(waiter)
             return super().select(timeout)
         ready = super().select(0)
         if ready:
@@ -117,16 +118,29 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
             self.tell(waiter, "threads")
             return None
         asleep = threads is not None or not HAS_PROC
-        if asleep and now - waiter.active_at >= max(SETTLE_AT_LEAST, patience * SETTLE_TIMES):
+        if asleep and now - waiter.active_at >= _settling(waiter):
             self.tell(waiter, "window")
             return None
         return POLL if timeout is None else min(POLL, timeout)
+
+    def look_while_busy(self, waiter: _Waiter) -> None:
+        """Callbacks are ready: a loop that only ever yields is quiescent once nothing is recorded for a window."""
+        now = time.monotonic()
+        if waiter.activity() != waiter.last_activity:
+            waiter.last_activity, waiter.active_at = waiter.activity(), now
+        elif now - waiter.active_at >= _settling(waiter) and other_threads(self._strangers) is not None:
+            self.tell(waiter, "window")
 
     def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:
         """Let the waiter know, once."""
         self.waiter = None
         if not waiter.future.done():
             waiter.future.set_result(certainty)
+
+
+def _settling(waiter: _Waiter) -> float:
+    """Seconds without activity after which a poller, or a loop whose threads cannot be seen, counts as quiescent."""
+    return max(SETTLE_AT_LEAST, waiter.patience() * SETTLE_TIMES)
 
 
 def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:

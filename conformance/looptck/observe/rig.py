@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from looptck.canonical import canonical
 from looptck.contract.ag03 import (
     DEFAULT_MAX_PARALLEL_TOOLS,
     Allow,
@@ -34,7 +35,7 @@ from looptck_fakes import (
 from looptck_fakes import Turn as FakeTurn
 
 if TYPE_CHECKING:
-    from looptck.scenario import Call, Invocation, Scenario, Turn
+    from looptck.scenario import Invocation, Scenario, Turn
     from looptck_fakes import Answer
     from looptck_fakes.gates import Rule
 
@@ -57,7 +58,7 @@ class Rig:
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
-        self._calls: dict[ToolCall, Call] = {call.call(): call for call in scenario.calls()}
+        self._calls = {_key(call.call()): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
         self._turns = [tuple(self.fake_turn(turn) for turn in inv.turns) for inv in scenario.invocations]
         self._runners: dict[int, RecordingRunner] = {}
@@ -154,7 +155,7 @@ class Rig:
         return self.active[0]
 
     def _answer(self, call: ToolCall) -> Answer:
-        known = self._calls.get(call)
+        known = self._calls.get(_key(call))
         if known is None:
             return ValueError(f"no such call in the scenario: {call}")
         if known.raises is not None:
@@ -162,7 +163,7 @@ class Rig:
         return known.result()
 
     def _rule(self, call: ToolCall, _context: CallContext) -> Rule:
-        known = self._calls.get(call)
+        known = self._calls.get(_key(call))
         if known is None or known.verdict == "allow":
             return Allow()
         if known.verdict == "deny":
@@ -170,6 +171,11 @@ class Rig:
         if known.verdict == "raise":
             return self._scripted_error(known.reason)
         return NeedApproval(known.marker, known.reason)
+
+
+def _key(call: ToolCall) -> tuple[str, str, str]:
+    """What a call is looked up by."""
+    return call.id, call.name, canonical(call.arguments)
 
 
 def definition(name: str) -> ToolDefinition:

@@ -17,3 +17,6 @@ def tests_of(profile: str) -> tuple[Test, ...]:
         raise KeyError(profile)
     tests: tuple[Test, ...] = import_module(f"looptck.suite.{profile}").TESTS
     return tests
+
+
+tests_of.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported

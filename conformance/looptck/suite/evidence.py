@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from looptck.canonical import canonical
 from looptck.contract.ag03 import DENIED_PREFIX, Message, ToolCall, Usage
 from looptck.observation import InvocationSeen
 from looptck_fakes import GateAsked, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -24,7 +25,6 @@ class Evidence:
     def __init__(self, scenario: Scenario, observation: Observation) -> None:
         self.scenario = scenario
         self.observation = observation
-        self._by_call: dict[ToolCall, Call] = {call.call(): call for call in scenario.calls()}
         self._by_id: dict[str, Call] = {call.id: call for call in scenario.calls()}
 
     def invocation(self, place: int = 0) -> InvocationSeen:
@@ -160,8 +160,8 @@ def line(message: Message) -> str:
 
 
 def call_line(call: ToolCall) -> str:
-    """A call as `id = name(arguments)`."""
-    return f"{call.id} = {call.name}({call.arguments})"
+    """A call as `id = name(arguments)`, the same for arguments that are the same JSON value."""
+    return f"{call.id} = {call.name}({canonical(call.arguments)})"
 
 
 def call_lines(calls: Sequence[ToolCall]) -> list[str]:

@@ -153,6 +153,21 @@ def without_gate(e: Evidence) -> Finding:
     return equal(["ToolEnded"] * 3 + ["ModelAsked"], kinds)
 
 
+@TEST.check("resume/answered-turn", "answered-turn-not-resumed", "answered-turn")
+def answered_turn(e: Evidence) -> Finding:
+    """A turn whose calls are all answered is not open: none of them runs again, and the model is asked."""
+    expected = {"model calls": 1, "tool runs": 0, "ended": "answered"}
+    return equal(expected, {"model calls": len(e.requests()), "tool runs": len(e.runs()), "ended": e.ending()})
+
+
+@TEST.check("resume/error-carries", "errors-carry-run", "unapproved")
+def resume_error_carries(e: Evidence) -> Finding:
+    """The error of a turn that waits again carries the message that proposed it."""
+    failed = e.invocation(1).error
+    last = failed.message if failed is not None else None
+    return equal(e.shown([e.reply(0)]), e.shown([last]) if last is not None else e.ending(1))
+
+
 @TEST.check("resume/bound", "parallel-bound", "open-turn")
 def bound(e: Evidence) -> Finding:
     """The calls of a resumed turn are in flight up to the bound, as those of any other."""

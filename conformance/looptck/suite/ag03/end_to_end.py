@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from looptck.contract.ag03 import ToolCall
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
 from looptck.suite.evidence import Evidence, call_lines, tokens
 from looptck.suite.model import Finding, Test, equal
@@ -79,8 +80,8 @@ def cut(e: Evidence) -> Finding:
 @TEST.check("end-to-end/malformed", "arguments-verbatim", "malformed")
 def malformed(e: Evidence) -> Finding:
     """Arguments that are no JSON reach the tools as the model wrote them, and the model reads their failure."""
-    expected = {"ran": call_lines(e.reply(0).tool_calls), "transcript": e.shown(e.transcript(2))}
-    ran = call_lines([run.call for run in e.runs()])
+    expected = {"ran": [call.arguments for call in e.reply(0).tool_calls], "transcript": e.shown(e.transcript(2))}
+    ran = [run.call.arguments for run in e.runs()]
     return equal(expected, {"ran": ran, "transcript": e.shown(e.invocation().transcript)})
 
 
@@ -89,13 +90,12 @@ def _ended(e: Evidence) -> dict[str, object]:
 
 
 def _wire(message: Message) -> str:
-    calls = [f"{call.id} = {call.name}({call.arguments})" for call in message.tool_calls]
+    calls = call_lines(message.tool_calls)
     return f"{message.role} {message.tool_call_id or ''} {message.content!r} {calls}"
 
 
 def _wire_seen(body: dict[str, Any]) -> str:
-    calls = [
-        f"{call.get('id')} = {call.get('function', {}).get('name')}({call.get('function', {}).get('arguments')})"
-        for call in body.get("tool_calls") or ()
-    ]
+    functions = [(str(call.get("id")), call.get("function", {})) for call in body.get("tool_calls") or ()]
+    proposed = [ToolCall(call_id, str(f.get("name")), str(f.get("arguments"))) for call_id, f in functions]
+    calls = call_lines(proposed)
     return f"{body.get('role')} {body.get('tool_call_id') or ''} {(body.get('content') or '')!r} {calls}"

@@ -65,6 +65,14 @@ def denied_event(e: Evidence) -> Finding:
     return equal(expected, seen)
 
 
+@TEST.check("gate/verdict-in-event", "events-carry-verdict", "denied-read")
+def verdict_in_event(e: Evidence) -> Finding:
+    """The tool_call event of a call that the gate allows carries that verdict."""
+    allowed = [call.id for call in e.asked().turns[0].calls if call.verdict == "allow"]
+    seen = {event.call.id: event.verdict for event in e.events("tool_call") if event.call is not None}
+    return equal(dict.fromkeys(allowed, "allow"), {call_id: seen.get(call_id) for call_id in allowed})
+
+
 @TEST.check("gate/denied-text", "denied-text", "denied", "all-denied")
 def denied_text(e: Evidence) -> Finding:
     """The tool message of a denied call is `error: denied by policy: ` and the reason, exactly."""

@@ -42,6 +42,15 @@ class _Builder:
         run = Invocation(messages=(self.said(), proposing), turns=(self.answer(),))
         return Scenario(name=name, finish="last", options=options or Options(max_parallel_tools=2), invocations=(run,))
 
+    def answered_turn(self, name: str) -> Scenario:
+        """A run whose input ends with a turn that is answered: nothing of it is open."""
+        call = self.call()
+        before = (self.said(), Said(role="assistant", calls=(call,)))
+        run = Invocation(
+            messages=(*before, Said(role="tool", content=call.answer, tool_call_id=call.id)), turns=(self.answer(),)
+        )
+        return Scenario(name=name, invocations=(run,))
+
     def said(self) -> Said:
         """A user message."""
         return Said(content=self.labels.text())
@@ -107,6 +116,7 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
             "approved-at-cap", build.run(mixed, build.answer()), build.resume(*markers), options=Options(max_iter=1)
         ),
         build.open_turn("open-turn"),
+        build.answered_turn("answered-turn"),
         build.open_turn("open-turn-over-budget", Options(max_tool_calls=2)),
         build.scenario("allowed-before-approval", build.run(build.turn("allow"), mixed), build.resume(*markers)),
     )

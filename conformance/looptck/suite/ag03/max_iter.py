@@ -120,4 +120,5 @@ def single(e: Evidence) -> Finding:
 @TEST.check("max-iter/each-run", "iteration-cap-each-run", "twice")
 def each_run(e: Evidence) -> Finding:
     """The cap is counted anew for every run of an agent."""
-    return equal([3, 3], [len(e.requests(0)), len(e.requests(1))])
+    first = len(e.requests(0)) or 3
+    return equal([first, first], [len(e.requests(0)), len(e.requests(1))])

@@ -17,26 +17,29 @@ if TYPE_CHECKING:
 
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """A traced run with every outcome, one that waits for approval, one that is capped, one whose model fails."""
-    tools = iter(labels.tools(7))
-    ok, failing, denied, waiting, looping, again, approved = (
-        Call(id=labels.call_id(), name=name, arguments=labels.arguments(), answer=labels.text()) for name in tools
+    names = [*labels.tools(4), *labels.tools(4)]
+    ok, failing, denied, waiting, looping, again, approved, raising = (
+        Call(id=labels.call_id(), name=name, arguments=labels.arguments(), answer=labels.text()) for name in names
     )
     failing = failing.model_copy(update={"is_error": True})
     denied = denied.model_copy(update={"verdict": "deny", "reason": labels.text()})
+    raising = raising.model_copy(update={"raises": labels.text()})
     approved = approved.model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     waiting = waiting.model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     answer = Turn(text=labels.pieces(), usage=_spent(labels))
-    name = labels.text().replace(" ", "-")
+    agent = labels.text().replace(" ", "-")
 
     def traced(scenario: str, *turns: Turn, gate: bool = False, max_iter: int | None = None) -> Scenario:
         run = Invocation(messages=(Said(content=labels.text()),), turns=turns)
-        options = Options(name=name, max_iter=max_iter)
+        options = Options(name=agent, max_iter=max_iter)
         return Scenario(name=scenario, options=options, tracer=True, gate=gate, invocations=(run,))
 
     return (
         traced("outcomes", Turn(calls=(ok, failing, denied), usage=_spent(labels)), answer, gate=True),
         traced("pending", Turn(calls=(waiting,), usage=_spent(labels)), gate=True),
         _approved(traced("approved", Turn(calls=(approved,)), gate=True), approved.marker, answer),
+        traced("raising", Turn(calls=(raising,)), answer),
+        _cancelled(traced("cancelled", Turn(calls=(ok,)), answer)),
         traced("capped", Turn(calls=(looping,)), Turn(calls=(again,)), answer, max_iter=2),
         traced("failing", Turn(error=labels.text())),
     )
@@ -46,6 +49,12 @@ def _approved(scenario: Scenario, marker: str, answer: Turn) -> Scenario:
     """The scenario with a second run that resumes the first with its approval."""
     resumed = Invocation(continues=0, approvals=(marker,), turns=(answer,))
     return scenario.model_copy(update={"invocations": (*scenario.invocations, resumed)})
+
+
+def _cancelled(scenario: Scenario) -> Scenario:
+    """The scenario with its run cancelled while a tool runs."""
+    run = scenario.invocations[0].model_copy(update={"cancel": "tools"})
+    return scenario.model_copy(update={"invocations": (run,)})
 
 
 def _spent(labels: Labels) -> Tokens:
@@ -69,14 +78,15 @@ def run(e: Evidence) -> Finding:
 @TEST.check("spans/iterations", "run-span-iterations", "outcomes", "capped")
 def iterations(e: Evidence) -> Finding:
     """The run's span counts its iterations, also when the cap ends it."""
-    return equal([2], [span.attributes.get(ag03.ITERATIONS) for span in e.spans(ag03.SPAN_RUN)])
+    return equal([len(e.requests())], [span.attributes.get(ag03.ITERATIONS) for span in e.spans(ag03.SPAN_RUN)])
 
 
 @TEST.check("spans/llm-calls", "llm-spans", "outcomes", "capped")
 def llm_calls(e: Evidence) -> Finding:
     """One agent.llm_call span for each model call, CLIENT, with the model's name."""
     expected = {"kind": "CLIENT", ag03.REQUEST_MODEL: MODEL}
-    return equal([expected] * 2, [_attributes(span, ag03.REQUEST_MODEL) for span in e.spans(ag03.SPAN_LLM)])
+    calls = max(len(e.requests()), 1)
+    return equal([expected] * calls, [_attributes(span, ag03.REQUEST_MODEL) for span in e.spans(ag03.SPAN_LLM)])
 
 
 @TEST.check("spans/tokens", "llm-spans-tokens", "outcomes")
@@ -114,6 +124,12 @@ def outcome_error(e: Evidence) -> Finding:
     return equal([ag03.OUTCOME_ERROR], _outcomes(e, 1))
 
 
+@TEST.check("spans/outcome-raised", "tool-raise-is-result", "raising")
+def outcome_raised(e: Evidence) -> Finding:
+    """The outcome of a call whose tools raise is error, as that of any call that fails."""
+    return equal([ag03.OUTCOME_ERROR], _outcomes(e, 0))
+
+
 @TEST.check("spans/outcome-denied", "tool-span-outcome", "outcomes")
 def outcome_denied(e: Evidence) -> Finding:
     """The outcome of a denied call is denied."""
@@ -145,6 +161,12 @@ def ended(e: Evidence) -> Finding:
     spans = e.observation.spans
     seen = {"spans": bool(spans), "open": [span.name for span in spans if not span.ended]}
     return equal({"spans": True, "open": []}, seen)
+
+
+@TEST.check("spans/ended-when-cancelled", "spans-ended-when-cancelled", "cancelled")
+def ended_when_cancelled(e: Evidence) -> Finding:
+    """Every span has ended when a run was cancelled while a tool ran."""
+    return ended(e)
 
 
 @TEST.check("spans/parents", "span-parents", "outcomes", "capped")

@@ -117,7 +117,7 @@ def index_after_denial(e: Evidence) -> Finding:
     """The index is the call's place in its turn, also behind a denied call. A denial may be a step or not."""
     denied, allowed = e.asked().turns[0].calls
     ran, denial = tool_step(1, 1, allowed.name), tool_step(1, 0, denied.name)
-    return one_of(sorted(s.name for s in e.steps() if s.kind == "tool"), [ran], sorted([ran, denial]))
+    return one_of(sorted(_tool_steps(e)), [ran], sorted([ran, denial]))
 
 
 @TEST.check("steps/resumed-number", "resumed-turn-number", "resumed")
@@ -126,7 +126,7 @@ def resumed_number(e: Evidence) -> Finding:
     waiting = e.asked(0).turns[1].calls
     seen: dict[str, list[str]] = {"tools": [], "model": []}
     for step in e.steps(1):
-        seen["tools" if step.kind == "tool" else "model"].append(step.name)
+        seen["tools" if step.name.startswith("tool/") else "model"].append(step.name)
     choices = [
         {
             "tools": [tool_step(number, index, call.name) for index, call in enumerate(waiting)],
@@ -138,6 +138,11 @@ def resumed_number(e: Evidence) -> Finding:
     return one_of({"tools": sorted(seen["tools"], key=_index), "model": seen["model"]}, choices[0], *choices[1:])
 
 
+def _tool_steps(e: Evidence, place: int = 0) -> list[str]:
+    """The names that say they are of a tool; of which kind they are is judged elsewhere."""
+    return [step.name for step in e.steps(place) if step.name.startswith("tool/")]
+
+
 def _index(name: str) -> str:
     return name.split("/", 2)[-1]
 
@@ -146,7 +151,7 @@ def _index(name: str) -> str:
 def resumed_index(e: Evidence) -> Finding:
     """The steps of a resumed turn are tool/<some number>/<i>/<name>, with each call's place in the turn."""
     expected = [f"{index}/{call.name}" for index, call in enumerate(e.asked(0).turns[1].calls)]
-    return equal(expected, sorted(_index(step.name) for step in e.steps(1) if step.kind == "tool"))
+    return equal(expected, sorted(_index(name) for name in _tool_steps(e, 1)))
 
 
 @TEST.check("steps/resumed-distinct", "resumed-steps-distinct", "resumed-same-tool")
@@ -154,13 +159,13 @@ def resumed_distinct(e: Evidence) -> Finding:
     """No step of a resumed turn shares its name with a step of the turns that follow it."""
     seen = [step.name for step in e.steps(1)]
     twice = sorted({name for name in seen if seen.count(name) > 1})
-    return equal({"steps": 4, "twice": []}, {"steps": len(seen), "twice": twice})
+    return equal({"steps": True, "twice": []}, {"steps": bool(seen), "twice": twice})
 
 
 @TEST.check("steps/resumed-consistent", "resumed-number-everywhere", "resumed")
 def resumed_consistent(e: Evidence) -> Finding:
     """Steps, gate questions and events of a resumed turn carry the same number."""
-    in_steps = {step.name.split("/")[1] for step in e.steps(1) if step.kind == "tool"}
+    in_steps = {name.split("/")[1] for name in _tool_steps(e, 1)}
     asked = {str(question.iter) for question in e.questions(1)}
     shown = {str(event.iter) for event in e.events("tool_result", 1)}
     seen = {"steps": sorted(in_steps), "gate": sorted(asked), "events": sorted(shown)}
