@@ -1,0 +1,332 @@
+"""What the documents show is what happens: commands and code are run, tables and maps compared, links followed.
+
+Run as a program, this file writes the tables anew, and the output of commands.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import typer
+
+from looptck import cli, suite
+from looptck.report import model
+from looptck.requirements import Requirement, requirements
+from looptck.suite.labels import Labels
+from looptck_mutants.outcome import Fate
+from looptck_mutants.profiles import mutants_of
+
+ROOT = Path(__file__).parents[1]
+PROFILE = "ag03"
+PACKAGES = ("conformance/looptck", "fakes/looptck_fakes", "reference/looptck_reference", "mutants/looptck_mutants")
+WITH_CONSOLE = ("README.md", "CONTRIBUTING.md", "examples/README.md")
+WITH_PYTHON = ("README.md", "CONTRIBUTING.md")
+ALL = sorted(
+    str(path.relative_to(ROOT)) for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
+)
+
+GAP = "…"
+"""Stands for lines of output that a document leaves out."""
+
+
+def read(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", read(document), re.DOTALL | re.MULTILINE)
+
+
+# ------------------------------------------------------------------------------------------------------------- commands
+
+
+@dataclass
+class Shown:
+    """A command in a document, with the lines of output and the exit code that are shown for it."""
+
+    document: str
+    command: str
+    lines: list[str] = field(default_factory=list)
+    code: int = 0
+
+
+def shown_in(document: str) -> Iterator[Shown]:
+    """Every `$ looptck …` of the document's console blocks; `$ echo $?` behind it shows its exit code."""
+    for block in blocks(document, "console"):
+        assert block.startswith("$ looptck "), f"{document} has a console block that no test runs: {block[:40]!r}"
+        shown: Shown | None = None
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = part.splitlines()
+            if command == "echo $?" and shown is not None:
+                shown.code = int(lines[0])
+            else:
+                shown = Shown(document, command, lines)
+                yield shown
+
+
+@cache
+def run(command: str) -> tuple[int, tuple[str, ...]]:
+    """Exit code and lines of standard output of a command of the documents."""
+    name, *arguments = command.split()
+    assert name == "looptck"
+    env = {key: value for key, value in os.environ.items() if key not in {"FORCE_COLOR", "LOOPTCK_TRACEBACK"}}
+    env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "looptck", *arguments], cwd=ROOT, env=env, capture_output=True, check=False
+    )
+    return done.returncode, tuple(line.rstrip() for line in done.stdout.decode().splitlines())
+
+
+def timeless(line: str) -> str:
+    """A line of output without what differs from run to run."""
+    return re.sub(r"\d+\.\d s\b", "_ s", line)
+
+
+def matches(shown: Sequence[str], output: Sequence[str]) -> bool:
+    """Whether the shown lines are the output, where each gap stands for any number of lines, none included."""
+    if not shown or not output:
+        return all(line == GAP for line in shown) and (bool(shown) or not output)
+    if shown[0] == GAP:
+        return matches(shown[1:], output) or matches(shown, output[1:])
+    return timeless(shown[0]) == timeless(output[0]) and matches(shown[1:], output[1:])
+
+
+COMMANDS = [shown for document in WITH_CONSOLE for shown in shown_in(document)]
+
+
+@pytest.mark.parametrize("shown", COMMANDS, ids=lambda shown: f"{shown.document} {shown.command}")
+def test_a_command_says_what_the_document_shows(shown: Shown) -> None:
+    code, output = run(shown.command)
+    missing = [line for line in shown.lines if line != GAP and timeless(line) not in map(timeless, output)]
+    assert (code, missing) == (shown.code, []), "\n".join(output)
+    assert matches(shown.lines, output), "\n".join(output)
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "same"),
+    [
+        (["a in 1.2 s", "b"], ["a in 0.7 s", "b"], True),
+        (["a", GAP, "d"], ["a", "b", "c", "d"], True),
+        ([GAP, "a", GAP], ["a"], True),
+        (["a", "d"], ["a", "b", "d"], False),
+        (["a"], ["a", "b"], False),
+        (["a", GAP, "b"], ["b", "a"], False),
+        (["a", "b"], ["a"], False),
+        ([], ["a"], False),
+    ],
+)
+def test_only_a_gap_leaves_lines_out(shown: list[str], output: list[str], same: bool) -> None:  # noqa: FBT001 - a case
+    assert matches(shown, output) is same
+
+
+@pytest.mark.parametrize("document", WITH_PYTHON)
+def test_the_python_of_a_document_runs(document: str) -> None:
+    done = run_python("\n".join(blocks(document, "python")))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_check_that_contributors_are_shown_holds_for_the_reference_and_fails_without_a_cap() -> None:
+    judge = """
+from looptck.adapter import ContractAdapter
+from looptck.observe import observe_here
+from looptck_reference import Agent
+
+class Capless(Agent):
+    def __init__(self, *seams, **options):
+        super().__init__(*seams, **options | {"max_iter": 9})
+
+scenario, = TEST.build(Labels(7, TEST.name))
+for loop in Agent, Capless:
+    finding = TEST.checks[0].function(Evidence(scenario, observe_here(ContractAdapter(loop), scenario)))
+    print(finding.ok, finding.seen)
+"""
+    done = run_python("\n".join([*blocks("CONTRIBUTING.md", "python"), judge]))
+    assert done.stdout.split() == ["True", "1", "False", "2"], done.stderr
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def mutants_table() -> str:
+    """The mutants that the specification names, and how many more there are."""
+    named = [mutant for mutant in mutants_of(PROFILE) if mutant.id.startswith("s")]
+    more = [mutant for mutant in mutants_of(PROFILE) if not mutant.id.startswith("s")]
+    lines = ["| mutant | mistake | killed by |", "|---|---|---|"]
+    for mutant in named:
+        assert mutant.killer is not None, "the specification names the test that kills each"
+        lines.append(f"| {mutant.id} | {cell(mutant.title)} | `{mutant.killer.check}` of {mutant.killer.test} |")
+    lines += ["", f"{len(more)} more, {more[0].id} to {more[-1].id}, stand for what these leave uncovered, so that"]
+    lines += ["every check fails on at least one mutant. `looptck explain ID` tells of each."]
+    return "\n".join(lines)
+
+
+def requirements_table() -> str:
+    """Every record, with its checks or the reason why there is none."""
+    lines = ["| requirement | section | level | statement | checks |", "|---|---|---|---|---|"]
+    for record in requirements(PROFILE).values():
+        known = [
+            check.id for test in suite.tests_of(PROFILE) for check in test.checks if check.requirement == record.id
+        ]
+        served = ", ".join(f"`{name}`" for name in known) or f"none: {record.unchecked}"
+        row = (f"`{record.id}`", record.section, record.level, record.statement, served)
+        lines.append(f"| {' | '.join(map(cell, row))} |")
+    return "\n".join(lines)
+
+
+def readings() -> str:
+    """The records with alternatives."""
+    return "\n\n".join(reading(record) for record in requirements(PROFILE).values() if record.alternatives)
+
+
+def reading(record: Requirement) -> str:
+    return "\n".join([f"`{record.id}`: {record.statement}", "", *(f"* {choice}" for choice in record.alternatives)])
+
+
+def cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+TABLES = {
+    ("README.md", "mutants"): mutants_table,
+    ("docs/requirements.md", "requirements"): requirements_table,
+    ("docs/requirements.md", "readings"): readings,
+}
+
+
+def between(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<=<!-- {name} -->\n)(.*?)(?=<!-- /{name} -->)", re.DOTALL)
+
+
+@pytest.mark.parametrize(("document", "name"), TABLES, ids=[name for _, name in TABLES])
+def test_a_table_is_up_to_date(document: str, name: str) -> None:
+    found = between(name).findall(read(document))
+    assert found == [TABLES[document, name]() + "\n"], "python tests/test_documents.py writes it anew"
+
+
+def first_column(document: str, heading: str) -> list[str]:
+    """The first cells of the rows of the table under a heading."""
+    section = read(document).split(f"{heading}\n", 1)[1].split("\n#", 1)[0]
+    cells = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("|")]
+    return cells[2:]
+
+
+def test_the_verdicts_are_told() -> None:
+    assert first_column("README.md", "### Verdicts") == list(get_args(model.Verdict))
+
+
+def test_the_exit_codes_are_told() -> None:
+    codes = [model.EXIT_PASS, model.EXIT_FAIL, model.EXIT_INCOMPLETE, cli.EXIT_FAULT, cli.EXIT_USAGE]
+    assert first_column("README.md", "### Exit codes") == [str(code) for code in [*codes, cli.EXIT_INTERRUPTED]]
+
+
+def test_the_fates_of_mutants_are_told() -> None:
+    assert first_column("DESIGN.md", "## Mutants") == [fate.replace("_", " ") for fate in get_args(Fate)]
+
+
+def test_the_options_of_the_command_line_are_told_and_no_others() -> None:
+    for verb in ("check", "explain", "mutants"):
+        import_module(f"looptck.cli.{verb}")
+    group = typer.main.get_group(cli.app)
+    known = {option for verb in (group, *group.commands.values()) for each in verb.params for option in each.opts}
+    section = read("README.md").split("## The command line", 1)[1].split("###", 1)[0]
+    told = set(re.findall(r"`(--?[a-z]+)", section))
+    assert told - {"--help"} == {option for option in known if option.startswith("-")}
+
+
+def test_the_features_that_an_adapter_may_lack_are_told() -> None:
+    scenarios = [s for test in suite.tests_of(PROFILE) for s in test.build(Labels(0, test.name))]
+    told = re.search(r"^`lacks` maps [^:]*:(.*?)\.\s", read("README.md"), re.DOTALL | re.MULTILINE)
+    assert told is not None
+    known = {feature for scenario in scenarios for feature in scenario.features()}
+    assert re.findall(r"`(\w+)`", told[1]) == sorted(known)
+
+
+# ------------------------------------------------------------------------------------------------------- links and maps
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_links_into_the_repository_lead_somewhere(document: str) -> None:
+    targets = re.findall(
+        r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"^```.*?^```$", "", read(document), flags=re.DOTALL | re.MULTILINE)
+    )
+    places = [target for target in targets if not target.startswith("https://")]
+    assert [place for place in places if not (ROOT / document).parent.joinpath(place).exists()] == []
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_the_targets_of_make_are_there(document: str) -> None:
+    targets = re.findall(r"(?:`|^)make ([a-z-]+)", read(document), re.MULTILINE)
+    assert set(targets) - set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE)) == set()
+
+
+def mapped() -> tuple[set[str], set[str]]:
+    """The packages and the modules that are on the map, as paths."""
+    packages, modules = set(), set()
+    for section in re.split(r"^### ", read("DESIGN.md"), flags=re.MULTILINE)[1:]:
+        folder = re.match(r"`([^`]*)`\n", section)
+        if folder is not None and folder[1] != "tests":
+            packages.add(folder[1])
+            modules |= {f"{folder[1]}/{name}" for name in re.findall(r"^\* `([^`]*)`:", section, re.MULTILINE)}
+    return packages, modules
+
+
+def test_the_map_names_every_module_and_nothing_else() -> None:
+    files = {str(path.relative_to(ROOT)) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    packages = {name.removesuffix("/__init__.py") for name in files if name.endswith("/__init__.py")}
+    modules = {name for name in files if not name.endswith("/__init__.py")}
+    on_map = mapped()
+    assert (packages - on_map[0], modules - on_map[1]) == (set(), set()), "not on the map"
+    assert (on_map[0] - packages, on_map[1] - modules) == (set(), set()), "on the map, and not there"
+
+
+# -------------------------------------------------------------------------------------------------------------- rewrite
+
+
+def shape(line: str) -> str:
+    return re.sub(r"\d+", "0", line)
+
+
+def now(shown: Sequence[str], output: Sequence[str]) -> Sequence[str]:
+    """The lines of the output from the first to the last shown one, known by their shapes; the shown ones if none."""
+    for start, line in enumerate(output):
+        if shape(line) == shape(shown[0]):
+            for end in range(start, len(output)):
+                if shape(output[end]) == shape(shown[-1]):
+                    return output[start : end + 1]
+    return shown
+
+
+def rewrite() -> None:
+    """Write every table anew, and what is shown between gaps where its first and last line still have their shapes."""
+    for (document, name), table in TABLES.items():
+        head, old, tail = between(name).split(read(document))
+        new = table() + "\n"
+        if new != old:
+            (ROOT / document).write_text(head + new + tail, encoding="utf-8")
+    for shown in COMMANDS:
+        for part in "\n".join(shown.lines).split(GAP + "\n"):
+            lines = part.strip("\n").removesuffix(GAP).strip("\n").splitlines()
+            output = now(lines, run(shown.command)[1]) if lines else lines
+            if [*map(timeless, output)] != [*map(timeless, lines)]:
+                text = read(shown.document).replace("\n".join(lines), "\n".join(output))
+                (ROOT / shown.document).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    rewrite()
