@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol
 
 from looptck.contract.ag03 import Event, Message, Usage
 
+NO_STREAM = "no stream: "
+"""What the problem of an invocation begins with that gave nothing to await."""
 STREAM_METHODS = ("events", "result", "transcript", "usage")
 
 
@@ -89,7 +91,7 @@ class ContractAdapter:
             stream = run.agents[run.agent_key].invoke(run.messages)
         except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
             outcome.error = error
-            outcome.problems.append(f"no stream: {type(error).__name__}: {error}")
+            outcome.problems.append(f"{NO_STREAM}{type(error).__name__}: {error}")
             return outcome
         missing = [method for method in STREAM_METHODS if not callable(getattr(stream, method, None))]
         if "result" in missing:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from looptck import isolate
 from looptck.adapter import NoInterfaceError
-from looptck.isolate import GRACE, fork_child
 from looptck.observe import LIMIT
 from looptck.target import BrokenTargetError
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from looptck.adapter import Adapter
 
 _LARGEST = 1024 * 1024
+_END = b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +33,27 @@ class Description:
     refused: str = ""
 
 
-def describe(load: Callable[[], Adapter], *, isolated: bool = True) -> Description:
-    """Load the target and describe it, in a child unless `isolated` is false."""
+def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float = LIMIT) -> Description:
+    """Load the target and describe it, in a child unless `isolated` is false.
+
+    The child has the time that one scenario has: `limit`, in seconds, and the grace beyond it.
+    """
     if not isolated:
         return _describe(load)
-    pid, read, output = fork_child(lambda write: _send(write, _describe(load)))
-    limit = LIMIT + GRACE
-    data, timed_out = _read(read, output, time.monotonic() + limit)
+    pid, read, output = isolate.fork_child(lambda write: _send(write, _describe(load)))
+    seconds, timed_out = limit + isolate.GRACE, True
+    try:
+        data, timed_out = _read(read, output, time.monotonic() + seconds)
+    finally:  # also where somebody has had enough of waiting
+        os.close(read)
+        os.close(output)
+        code = isolate.reap(pid, kill=timed_out)
     if timed_out:
-        os.killpg(pid, signal.SIGKILL)
-    os.close(read)
-    os.close(output)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if timed_out:
-        return Description(refused=f"importing it took longer than {limit:.0f} s")
+        return Description(refused=f"importing the target took longer than {seconds:g} s")
     try:
         return Description(**json.loads(data))
     except (ValueError, TypeError):
-        return Description(refused=f"importing it ended the process (exit code {code})")
+        return Description(refused=f"importing the target ended the process with exit code {code}")
 
 
 def _describe(load: Callable[[], Adapter]) -> Description:
@@ -63,16 +66,18 @@ def _describe(load: Callable[[], Adapter]) -> Description:
 
 
 def _send(write: int, description: Description) -> None:
-    view = memoryview(json.dumps(asdict(description)).encode())
+    view = memoryview(json.dumps(asdict(description)).encode() + _END)
     while view:
         view = view[os.write(write, view) :]
-    os.close(write)
 
 
 def _read(read: int, output: int, deadline: float) -> tuple[bytes, bool]:
-    """Everything that the child sends, and whether the deadline came first. What it prints is thrown away."""
+    """What the child sends, and whether the deadline came first. What it prints is thrown away.
+
+    The end of it is marked: a process that the target has started may hold the pipe open.
+    """
     data, open_ends = b"", [read, output]
-    while read in open_ends:
+    while read in open_ends and not data.endswith(_END):
         ready, _, _ = select.select(open_ends, [], [], max(deadline - time.monotonic(), 0.0))
         if not ready:
             return data, True

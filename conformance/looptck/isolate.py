@@ -8,25 +8,27 @@ would not end, is replaced: the next child goes on with the next scenario.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import selectors
 import signal
+import sys
 import time
 import traceback
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from looptck.adapter import NoInterfaceError
-from looptck.observation import Observation, from_json, to_json
-from looptck.observe import LIMIT, observe_here
+from looptck.observe import LIMIT
+from looptck.profile import Profile, profile_of
 from looptck.target import BrokenTargetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from looptck.adapter import Adapter
-    from looptck.scenario import Scenario
 
 GRACE = 5.0
 """Seconds that a child has beyond a scenario's limit, and to import its target."""
@@ -34,6 +36,7 @@ OUTPUT_KEPT = 2_000
 """Characters of a child's output that an observation keeps: the last ones."""
 _HEADER = 8
 _MAX_MESSAGE = 64 * 1024 * 1024
+_REASON = 200
 
 
 @dataclass(slots=True)
@@ -41,8 +44,9 @@ class Batch:
     """Scenarios that one child observes in turn. `load` runs in the child; `key` is the caller's."""
 
     key: int
-    load: Callable[[], Adapter]
-    scenarios: Sequence[Scenario]
+    load: Callable[[], Any]
+    scenarios: Sequence[Any]
+    profile: Profile = field(default_factory=lambda: profile_of("ag03"))
 
 
 @dataclass(slots=True)
@@ -57,14 +61,13 @@ class _Child:
     deadline: float
     received: bytearray = field(default_factory=bytearray)
     printed: bytes = b""
+    oversized: bool = False
     timed_out: bool = False
     closed: bool = False
     finished: bool = False
 
 
-def observe_forked(
-    batches: Sequence[Batch], *, jobs: int, limit: float = LIMIT
-) -> Iterator[tuple[Batch, int, Observation]]:
+def observe_forked(batches: Sequence[Batch], *, jobs: int, limit: float = LIMIT) -> Iterator[tuple[Batch, int, Any]]:
     """Observe every scenario of every batch, `jobs` children at a time; yields each observation when it is there.
 
     With it come its batch and the scenario's place in that. `limit` is in seconds of real time for one scenario.
@@ -83,8 +86,8 @@ def observe_forked(
                 yield from _collect(selector, children, waiting, limit)
         finally:
             for child in children.values():
-                _kill(child)
-                _reap(child)
+                _kill(child.pid)
+                _close(child)
 
 
 def _collect(
@@ -92,7 +95,7 @@ def _collect(
     children: dict[int, _Child],
     waiting: deque[tuple[Batch, int]],
     limit: float,
-) -> Iterator[tuple[Batch, int, Observation]]:
+) -> Iterator[tuple[Batch, int, Any]]:
     """Take what arrives next; replace children that are over before their batch is."""
     nearest = min(child.deadline for child in children.values())
     for key, _ in selector.select(max(nearest - time.monotonic(), 0.0)):
@@ -119,12 +122,12 @@ def _collect(
         yield from _over(child, waiting)
 
 
-def _messages(child: _Child) -> Iterator[Observation]:
+def _messages(child: _Child) -> Iterator[Any]:
     """The whole messages that have arrived. Bytes that are none end the child, which is then said to have died."""
     while len(child.received) >= _HEADER:
         size = int.from_bytes(child.received[:_HEADER], "big")
         if size > _MAX_MESSAGE:
-            child.closed = True
+            child.oversized = child.closed = True
             return
         if len(child.received) < _HEADER + size:
             return
@@ -133,46 +136,67 @@ def _messages(child: _Child) -> Iterator[Observation]:
         if not data:
             child.finished = child.closed = True
             return
-        printed = child.printed.decode("utf-8", "replace")
-        yield replace(from_json(data), output=printed)
+        try:
+            observation = child.batch.profile.decode(data)
+        except ValueError as error:
+            observation = _unrecordable(child.batch.profile, child.batch.scenarios[child.place], error)
+        yield replace(observation, output=child.printed.decode("utf-8", "replace"))
 
 
-def _over(child: _Child, waiting: deque[tuple[Batch, int]]) -> Iterator[tuple[Batch, int, Observation]]:
+def _over(child: _Child, waiting: deque[tuple[Batch, int]]) -> Iterator[tuple[Batch, int, Any]]:
     """A child has ended. Where it had not finished, its scenario is observed to have ended it, and the rest goes on."""
     if not child.finished:
-        _kill(child)
-    status = _reap(child)
+        _kill(child.pid)
+    code = _close(child)
     rest = child.batch.scenarios[child.place :]
     if not rest:
         return
     if child.finished:  # it stopped on purpose behind a run that would not end
         waiting.append((child.batch, child.place))
         return
-    code = os.waitstatus_to_exitcode(status)
-    died: str
-    if child.timed_out:
-        died, blame = "the real-time limit passed", "limit"
-    elif code < 0:
-        died, blame = f"the process was ended by signal {signal.Signals(-code).name}", "limit"
-    else:
-        died, blame = f"the loop ended the process with exit code {code}", "loop"
     printed = child.printed.decode("utf-8", "replace")
-    observation = Observation(rest[0].name, died=died, blame=blame, output=printed)  # type: ignore[arg-type]
-    yield child.batch, child.place, observation
+    yield child.batch, child.place, replace(_ended(child, code, rest[0]), output=printed)
     if len(rest) > 1:
         waiting.append((child.batch, child.place + 1))
 
 
-def _kill(child: _Child) -> None:
-    """End the child and whatever it started that stayed in its process group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+def _ended(child: _Child, code: int, scenario: Any) -> Any:
+    """What is said of a scenario whose child ended before it was observed."""
+    seen = child.batch.profile.observation
+    if child.timed_out:
+        why = "the real-time limit passed while the event loop had no turn: something computes or blocks without await"
+        return seen(scenario.name, died=why, blame="limit")
+    if child.oversized:
+        why = f"what was seen of the loop fills more than {_MAX_MESSAGE >> 20} MB"
+        return seen(scenario.name, died=why, blame="limit")
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+        return seen(scenario.name, died=f"the process was ended by signal {name}", blame="limit")
+    return seen(scenario.name, died=f"the loop ended the process with exit code {code}", blame="loop")
 
 
-def _reap(child: _Child) -> int:
+def _kill(pid: int) -> None:
+    """End a child and whatever it started that stayed in its process group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter where only a zombie is left of it
+        os.killpg(pid, signal.SIGKILL)
+
+
+def reap(pid: int, *, kill: bool = False) -> int:
+    """Wait for a child of `fork_child`, or kill it; then end what it left behind in its process group.
+
+    Returns its exit code, or minus the signal that ended it.
+    """
+    if kill:
+        _kill(pid)
+    status = os.waitpid(pid, 0)[1]
+    _kill(pid)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _close(child: _Child) -> int:
     os.close(child.messages)
     os.close(child.output)
-    return os.waitpid(child.pid, 0)[1]
+    return reap(child.pid)
 
 
 def _start(batch: Batch, place: int, limit: float) -> _Child:
@@ -213,38 +237,73 @@ def _redirect(out_write: int) -> None:
     os.dup2(null, 0)
     os.dup2(out_write, 1)
     os.dup2(out_write, 2)
+    # What the parent's own streams hold back, or decorate, is not the loop's; and a child leaves without a flush.
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.FileIO(end, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        for end in (1, 2)
+    )
 
 
-def _serve(write: int, batch: Batch, scenarios: Sequence[Scenario], limit: float) -> None:
+def _serve(write: int, batch: Batch, scenarios: Sequence[Any], limit: float) -> None:
     """The child: import the target, observe, send."""
-    refused: Observation | None = None
+    profile, refused = batch.profile, None
     try:
         adapter = batch.load()
     except (BrokenTargetError, NoInterfaceError) as error:
-        refused = Observation("", died=str(error), blame="target")
+        refused = profile.observation("", died=str(error), blame="target")
     except BaseException:  # noqa: BLE001 - everything else that load raises is a bug of the kit
-        refused = Observation("", died=traceback.format_exc(), blame="kit")
+        refused = profile.observation("", died=traceback.format_exc(), blame="kit")
     for scenario in scenarios:
         if refused is not None:
             observation = replace(refused, scenario=scenario.name)
         else:
-            observation = observe_safely(adapter, scenario, limit=limit)
-        _send(write, to_json(observation))
-        if any(seen.status in {"unfinished", "timeout"} for seen in observation.invocations):
+            observation = _observe_in_child(adapter, scenario, limit, profile)
+        _send(write, _encoded(profile, observation, scenario))
+        if profile.spoiled(observation):
             break  # what that run left behind must not disturb the next
     _send(write, b"")
 
 
-def observe_safely(adapter: Adapter, scenario: Scenario, *, limit: float = LIMIT) -> Observation:
+def observe_safely(adapter: Any, scenario: Any, *, limit: float = LIMIT, profile: Profile | None = None) -> Any:
     """Observe in this process; whatever goes wrong is an observation that says whose fault it is."""
+    profile = profile or profile_of("ag03")
     try:
-        return observe_here(adapter, scenario, limit=limit)
+        return profile.observe(adapter, scenario, limit)
     except NoInterfaceError as error:
-        return Observation(scenario.name, died=str(error), blame="target")
-    except (SystemExit, GeneratorExit) as error:  # asyncio lets a task's SystemExit through
-        return Observation(scenario.name, died=f"the loop raised {type(error).__name__}: {error}", blame="loop")
+        return profile.observation(scenario.name, died=str(error), blame="target")
+    except KeyboardInterrupt:  # somebody at the keyboard
+        raise
     except Exception:  # noqa: BLE001 - the driver itself failed
-        return Observation(scenario.name, died=traceback.format_exc(), blame="kit")
+        return profile.observation(scenario.name, died=traceback.format_exc(), blame="kit")
+    except BaseException as error:  # noqa: BLE001 - the driver raises none of these: asyncio lets a loop's through
+        return _raised(profile, scenario, error)
+
+
+def _observe_in_child(adapter: Any, scenario: Any, limit: float, profile: Profile) -> Any:
+    try:
+        return observe_safely(adapter, scenario, limit=limit, profile=profile)
+    except KeyboardInterrupt as error:  # nobody sits at a child's keyboard: the loop raised it
+        return _raised(profile, scenario, error)
+
+
+def _raised(profile: Profile, scenario: Any, error: BaseException) -> Any:
+    text = " ".join(f"the loop raised {type(error).__name__}: {error}".split()).removesuffix(":")
+    return profile.observation(scenario.name, died=text, blame="loop")
+
+
+def _encoded(profile: Profile, observation: Any, scenario: Any) -> bytes:
+    try:
+        return profile.encode(observation)
+    except ValueError as error:  # pydantic's own errors are of this kind
+        return profile.encode(_unrecordable(profile, scenario, error))
+
+
+def _unrecordable(profile: Profile, scenario: Any, error: ValueError) -> Any:
+    """Correct loops hand over values of the contract; those always have a form in JSON."""
+    why = str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)[:_REASON]
+    died = f"the loop handed over a value that has no form in JSON: {why}"
+    return profile.observation(scenario.name, died=died, blame="loop")
 
 
 def _send(write: int, data: bytes) -> None:

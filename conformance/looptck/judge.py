@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from looptck.report.model import CheckReport, TestReport, Verdict, verdict_of, worst
-from looptck.suite.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from looptck.observation import Observation
+    from looptck.profile import Profile
     from looptck.requirements import Requirement
-    from looptck.scenario import Scenario
     from looptck.suite.model import Check, Finding, Test
 
+Observed: TypeAlias = "Mapping[str, tuple[Any, Any]]"
+"""Scenario and observation of one profile, by the scenario's name."""
 _BLAME: dict[str, Verdict] = {"loop": "fail", "limit": "incomplete", "target": "incomplete", "kit": "fault"}
 
 
 def judge_test(
+    profile: Profile,
     test: Test,
     checks: Sequence[Check],
-    observed: Mapping[str, tuple[Scenario, Observation]],
+    observed: Observed,
     requirements: Mapping[str, Requirement],
     lacks: Mapping[str, str],
     duration_s: float,
@@ -32,19 +33,20 @@ def judge_test(
     `observed` maps scenario names to scenario and observation, `lacks` the features that the adapter declares missing
     to its reasons. A check is as bad as its worst scenario.
     """
-    reports = [_judge(check, observed, requirements, lacks) for check in checks]
+    reports = [_judge(profile, check, observed, requirements, lacks) for check in checks]
     return TestReport(
         name=test.name, section=test.section, verdict=verdict_of(reports), duration_s=duration_s, checks=reports
     )
 
 
 def _judge(
+    profile: Profile,
     check: Check,
-    observed: Mapping[str, tuple[Scenario, Observation]],
+    observed: Observed,
     requirements: Mapping[str, Requirement],
     lacks: Mapping[str, str],
 ) -> CheckReport:
-    results = [_evaluate(check, *observed[name], lacks) for name in check.on]
+    results = [_evaluate(profile, check, *observed[name], lacks) for name in check.on]
     verdict = worst([result["verdict"] for result in results])
     decisive = next(result for result in results if result["verdict"] == verdict)
     return CheckReport(
@@ -56,22 +58,24 @@ def _judge(
     )
 
 
-def _evaluate(check: Check, scenario: Scenario, observation: Observation, lacks: Mapping[str, str]) -> dict[str, Any]:
+def _evaluate(
+    profile: Profile, check: Check, scenario: Any, observation: Any, lacks: Mapping[str, str]
+) -> dict[str, Any]:
     """One check on one scenario, as the fields of a `CheckReport`."""
     for feature in sorted(scenario.features() & lacks.keys()):
         return {"verdict": "skip", "message": f"lacks {feature}: {lacks[feature]}", "scenario": scenario.name}
-    obstacle = obstacle_of(observation)
+    obstacle = obstacle_of(profile, observation)
     if obstacle is not None:
         verdict, message = obstacle
         return {"verdict": verdict, "message": message, "scenario": scenario.name}
-    evidence = Evidence(scenario, observation)
+    evidence = profile.evidence(scenario, observation)
     try:
         finding = check.function(evidence)
     except Exception:  # noqa: BLE001 - a check that raises is the kit's bug, never the loop's
         return {"verdict": "fault", "message": traceback.format_exc(), "scenario": scenario.name}
     return {
         "verdict": "pass" if finding.ok else "fail",
-        "message": "" if finding.ok else _remark(finding, evidence),
+        "message": "" if finding.ok else _remark(finding, profile, evidence),
         "expected": finding.expected,
         "seen": finding.seen,
         "alternatives": list(finding.alternatives),
@@ -79,28 +83,16 @@ def _evaluate(check: Check, scenario: Scenario, observation: Observation, lacks:
     }
 
 
-def obstacle_of(observation: Observation) -> tuple[Verdict, str] | None:
+def obstacle_of(profile: Profile, observation: Any) -> tuple[Verdict, str] | None:
     """What keeps an observation from being judged: verdict and reason; None where nothing does."""
     if observation.died is not None:
         return _BLAME[observation.blame], observation.died
-    for seen in observation.invocations:
-        if seen.status == "timeout":
-            return "incomplete", "the real-time limit passed before the run ended"
-        for problem in seen.problems:
-            if problem.startswith("no stream: "):
-                return "fail", f"the loop could not be invoked: {problem.removeprefix('no stream: ')}"
-    return None
+    return profile.obstacle(observation)
 
 
-def _remark(finding: Finding, evidence: Evidence) -> str:
+def _remark(finding: Finding, profile: Profile, evidence: Any) -> str:
     """What helps to understand a failed check beside expected and seen."""
-    remarks = []
-    for place, seen in enumerate(evidence.observation.invocations):
-        if seen.status == "unfinished":
-            remarks.append("nothing more could happen, and there was no result")
-        elif seen.error is not None and seen.error.kind in {"other", "script_exhausted"} and seen.status == "failed":
-            remarks.append(f"run {place + 1} raised {seen.error.text}")
-        remarks += list(seen.problems)
+    remarks = profile.remarks(evidence)
     if finding.alternatives:
         remarks.append(f"{len(finding.alternatives)} other choice(s) would pass too")
     return "; ".join(remarks)

@@ -7,13 +7,13 @@ import platform
 import time
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from looptck import __version__
 from looptck.isolate import Batch, observe_forked, observe_safely
 from looptck.judge import judge_test
-from looptck.observation import Observation
 from looptck.observe import LIMIT
+from looptck.profile import profile_of
 from looptck.report.model import Kit, Report, TestReport, counts_of, verdict_of, worst
 from looptck.requirements import requirements
 from looptck.suite import tests_of
@@ -22,8 +22,7 @@ from looptck.suite.labels import Labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from looptck.adapter import Adapter
-    from looptck.scenario import Scenario
+    from looptck.profile import Profile
     from looptck.suite.model import Check, Test
 
 Isolation = Literal["fork", "none"]
@@ -37,10 +36,11 @@ class NothingChosenError(Exception):
 class ChosenTest:
     """A test with the checks that were chosen of it and the scenarios that those need."""
 
+    profile: Profile
     test: Test
     checks: list[Check]
-    scenarios: list[Scenario]
-    observed: dict[str, tuple[Scenario, Observation]] = field(default_factory=dict)
+    scenarios: list[Any]
+    observed: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     duration_s: float = 0.0
 
     def complete(self) -> bool:
@@ -59,7 +59,7 @@ def choose(profile: str, pattern: str, seed: int) -> list[ChosenTest]:
         if checks:
             wanted = {name for check in checks for name in check.on}
             scenarios = [s for s in test.build(Labels(seed, test.name)) if s.name in wanted]
-            chosen.append(ChosenTest(test, checks, scenarios))
+            chosen.append(ChosenTest(profile_of(profile), test, checks, scenarios))
     if not chosen:
         msg = f"no test and no check of {profile} matches {pattern!r}; --list shows them"
         raise NothingChosenError(msg)
@@ -72,7 +72,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 def observe_all(
     chosen: Sequence[ChosenTest],
-    load: Callable[[], Adapter],
+    load: Callable[[], Any],
     *,
     isolation: Isolation,
     jobs: int = 0,
@@ -80,9 +80,7 @@ def observe_all(
 ) -> Iterator[ChosenTest]:
     """Observe the scenarios of the tests; yields each test when all of its scenarios are there."""
     begun = time.perf_counter()
-    for place, observation in _observations(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
-        test = chosen[place]
-        scenario = next(scenario for scenario in test.scenarios if scenario.name == observation.scenario)
+    for test, scenario, observation in _observations(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
         test.observed[scenario.name] = (scenario, observation)
         now = time.perf_counter()
         test.duration_s += now - begun
@@ -92,22 +90,24 @@ def observe_all(
 
 
 def _observations(
-    chosen: Sequence[ChosenTest], load: Callable[[], Adapter], *, isolation: Isolation, jobs: int, limit: float
-) -> Iterator[tuple[int, Observation]]:
+    chosen: Sequence[ChosenTest], load: Callable[[], Any], *, isolation: Isolation, jobs: int, limit: float
+) -> Iterator[tuple[ChosenTest, Any, Any]]:
+    """Test, scenario and observation. Forked, each scenario has a child of its own: no run sees what another left."""
+    places = [(test, scenario) for test in chosen for scenario in test.scenarios]
     if isolation == "fork":
-        batches = [Batch(place, load, test.scenarios) for place, test in enumerate(chosen)]
+        batches = [Batch(n, load, [scenario], test.profile) for n, (test, scenario) in enumerate(places)]
         for batch, _, observation in observe_forked(batches, jobs=jobs or os.cpu_count() or 1, limit=limit):
-            yield batch.key, observation
+            yield *places[batch.key], observation
         return
     adapter = load()
-    for place, test in enumerate(chosen):
-        for scenario in test.scenarios:
-            yield place, observe_safely(adapter, scenario, limit=limit)
+    for test, scenario in places:
+        yield test, scenario, observe_safely(adapter, scenario, limit=limit, profile=test.profile)
 
 
-def judged(test: ChosenTest, profile: str, lacks: Mapping[str, str]) -> TestReport:
+def judged(test: ChosenTest, lacks: Mapping[str, str]) -> TestReport:
     """The report of one completely observed test."""
-    return judge_test(test.test, test.checks, test.observed, requirements(profile), lacks, round(test.duration_s, 4))
+    records = requirements(test.profile.name)
+    return judge_test(test.profile, test.test, test.checks, test.observed, records, lacks, round(test.duration_s, 4))
 
 
 def report(tests: Iterable[TestReport], *, target: str, profile: str, seed: int, isolation: Isolation) -> Report:

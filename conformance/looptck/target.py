@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 from looptck.adapter import ContractAdapter, NoInterfaceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
-
-    from looptck.adapter import Adapter
 
 DEFAULT_NAME = "Agent"
 FILE_MODULE = "looptck_target"
@@ -44,8 +43,11 @@ class Target:
     name: str
     file: Path | None = None
 
-    def load(self) -> Adapter:
-        """Import it. Raises `BrokenTargetError` where that fails, `NoInterfaceError` where it is no loop."""
+    def load(self, adapt: Callable[[Any, ModuleType], Any] | None = None) -> Any:
+        """Import it, and make an adapter of its class: by `adapt` of its profile, that of ag03 where none is given.
+
+        Raises `BrokenTargetError` where that fails, `NoInterfaceError` where it is no loop.
+        """
         try:
             module = self._from_file() if self.file is not None else self._from_module()
         except KeyboardInterrupt:
@@ -58,9 +60,9 @@ class Target:
             msg = f"{self.text} has no {self.name}; name another with {self._place()}:Name"
             raise BrokenTargetError(msg)
         if not isinstance(loop, type):
-            msg = f"{self._place()}:{self.name} is no class"
+            msg = f"{self._place()}:{self.name} is no class; what is checked is a class with a method invoke(messages)"
             raise NoInterfaceError(msg)
-        return ContractAdapter(loop)
+        return ContractAdapter(loop) if adapt is None else adapt(loop, module)
 
     def _place(self) -> str:
         return str(self.file) if self.file is not None else self.module
@@ -73,7 +75,7 @@ class Target:
     def _from_file(self) -> ModuleType:
         assert self.file is not None, "asked for files only"  # noqa: S101 - narrows the type
         sys.path.insert(0, str(self.file.resolve().parent))  # files beside it can be imported
-        spec = importlib.util.spec_from_file_location(FILE_MODULE, self.file)
+        spec = importlib.util.spec_from_file_location(FILE_MODULE, self.file.resolve())
         assert spec is not None, "the name ends in .py"  # noqa: S101 - narrows the type
         assert spec.loader is not None, "the name ends in .py"  # noqa: S101 - narrows the type
         module = importlib.util.module_from_spec(spec)
@@ -113,10 +115,10 @@ def _attribute(module: ModuleType, name: str) -> Any:
 def _one_line(error: BaseException, file: Path | None) -> str:
     """The error in one line, with the line of the target's own file that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if file is not None and Path(frame.filename) == file]
+    own = [frame for frame in frames if file is not None and Path(frame.filename) == file.resolve()]
     where = f" (line {own[-1].lineno})" if own else ""
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        where = f" (line {error.lineno})"
-        return f"SyntaxError: {error.msg}{where}"
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        other = "" if file is not None and Path(error.filename) == file.resolve() else f"{Path(error.filename).name}, "
+        return f"{type(error).__name__}: {error.msg} ({other}line {error.lineno})"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from looptck.contract.lesson4 import Completion, FatalToolError, MessageDict, ToolCall, ToolError, ToolResult
 from looptck_fakes.provider import ScriptExhaustedError
@@ -123,6 +122,12 @@ class FakeSpan:
         """Set attributes."""
         self.attributes |= attributes
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = True
+
 
 class FakeTracer:
     """A `Tracer` that keeps its spans in the order they were opened."""
@@ -130,15 +135,11 @@ class FakeTracer:
     def __init__(self) -> None:
         self.spans: list[FakeSpan] = []
 
-    @contextmanager
-    def span(self, name: str) -> Iterator[FakeSpan]:
-        """Open a span."""
+    def span(self, name: str) -> FakeSpan:
+        """Open a span; leaving its `with` block ends it, and nothing else does."""
         span = FakeSpan(name)
         self.spans.append(span)
-        try:
-            yield span
-        finally:
-            span.ended = True
+        return span
 
 
 def _completion(reply: Reply, numbers: Iterator[int]) -> Completion | Exception:

@@ -1,11 +1,4 @@
-"""A fake model server: scripted replies over real HTTP on a loopback port, for providers that know no other way.
-
->>> from looptck_fakes.turns import Turn
->>> with ModelServer() as server:
-...     base_url = server.script([Turn(text=("Hello.",)), HttpReply(429)])
-...     server.requests(base_url)
-()
-"""
+"""A fake model server: scripted replies over real HTTP on a loopback port, for providers that know no other way."""
 
 from __future__ import annotations
 
@@ -35,6 +28,12 @@ class ModelServer:
     Every script has a base URL of its own, so one server serves many scenarios at once. All methods may be called
     from any thread. Used as a context manager, or with `start` and `close`; after `close` the requests can still be
     read, and the server cannot be started again. A server does not survive a fork: make it in the child.
+
+        >>> from looptck_fakes import Turn
+        >>> with ModelServer() as server:
+        ...     base_url = server.script([Turn(text=("Hello.",)), HttpReply(429)])
+        ...     server.requests(base_url)
+        ()
     """
 
     def __init__(self) -> None:

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from looptck.requirements import requirements
-
 from looptck.isolate import Batch, observe_forked
 from looptck.judge import judge_test
 from looptck.observe import LIMIT
+from looptck.profile import profile_of
+from looptck.requirements import requirements
 from looptck.session import ChosenTest, choose
 from looptck.target import BrokenTargetError, Target
 from looptck_mutants.mutated_import import AlreadyImported, installed_sources, serving
@@ -62,6 +62,7 @@ class Harness:
         self.profile, self.seed = profile, seed
         module, _, name = loop.partition(":")
         self._target = Target(loop, module, name)
+        self._profile = profile_of(profile)
         self._jobs = jobs or os.cpu_count() or 1
         self._tests = choose(profile, "", seed)
         self._requirements = requirements(profile)
@@ -73,7 +74,7 @@ class Harness:
         """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes."""
         begun = time.perf_counter()
         reports: list[TestReport] = []
-        batches = [Batch(n, self._loader({}), test.scenarios) for n, test in enumerate(self._tests)]
+        batches = [Batch(n, self._loader({}), test.scenarios, self._profile) for n, test in enumerate(self._tests)]
         seen: dict[int, list[Observation]] = {}
         for batch, _, observation in observe_forked(batches, jobs=self._jobs):
             seen.setdefault(batch.key, []).append(observation)
@@ -128,7 +129,7 @@ class Harness:
     def _run_all(self, cases: Sequence[_Case], advance: Callable[[], None]) -> None:
         """Every case against every check."""
         scenarios = [scenario for test in self._tests for scenario in test.scenarios]
-        batches = [Batch(n, self._loader(case.sources), scenarios) for n, case in enumerate(cases)]
+        batches = [Batch(n, self._loader(case.sources), scenarios, self._profile) for n, case in enumerate(cases)]
         seen: dict[int, list[Observation]] = {}
         for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
             observations = seen.setdefault(batch.key, [])
@@ -157,7 +158,9 @@ class Harness:
         for case in cases:
             assert case.mutant.killer is not None, "only cases with a killer are confirmed"  # noqa: S101 - narrows
             chosen.append((case, choose(self.profile, case.mutant.killer.check, self.seed)[0]))
-        batches = [Batch(n, self._loader(case.sources), test.scenarios) for n, (case, test) in enumerate(chosen)]
+        batches = [
+            Batch(n, self._loader(case.sources), test.scenarios, self._profile) for n, (case, test) in enumerate(chosen)
+        ]
         seen: dict[int, list[Observation]] = {}
         for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
             seen.setdefault(batch.key, []).append(observation)
@@ -170,7 +173,7 @@ class Harness:
             scenario.name: (scenario, observation)
             for scenario, observation in zip(test.scenarios, observations, strict=True)
         }
-        return judge_test(test.test, test.checks, observed, self._requirements, {}, 0.0)
+        return judge_test(self._profile, test.test, test.checks, observed, self._requirements, {}, 0.0)
 
     def _loader(self, sources: Mapping[str, str]) -> Callable[[], Adapter]:
         """Loads the reference with these sources in place of the installed ones; for a forked child."""
@@ -180,7 +183,7 @@ class Harness:
                 log = self._open.enter_context(serving(sources, PACKAGE))  # for as long as the child lives
             except AlreadyImported as error:
                 raise BrokenTargetError(str(error)) from error
-            adapter = self._target.load()
+            adapter: Adapter = self._target.load(self._profile.adapt)
             if log.missing():
                 raise BrokenTargetError(f"patched and never run: {', '.join(log.missing())}")
             return adapter

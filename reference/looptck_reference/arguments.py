@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 __all__ = ["TOO_DEEP", "ArgumentsError", "decode_arguments", "encode_arguments", "one_line"]
 
@@ -103,6 +101,13 @@ def _json_type(value: object) -> str:
     return "an array" if isinstance(value, list) else "a number"
 
 
+def _mapping(value: object) -> dict[str, Any]:
+    """A mapping that is no dictionary, as one: JSON's writer knows only those."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no form in it")
+
+
 _TOO_LONG = "the arguments hold a number of too many digits"
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_mapping, separators=(",", ":"))

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from looptck.contract.messages import ToolResult
 
-__all__ = ["failure", "result_of"]
+__all__ = ["failure", "result_of", "sendable"]
 
 _ANY = TypeAdapter[object](object, config=ConfigDict(ser_json_inf_nan="strings"))
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -24,19 +24,19 @@ def result_of(value: object) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
     if isinstance(value, str):
-        return ToolResult(_sendable(value))
+        return ToolResult(sendable(value))
     try:
         return ToolResult(_ANY.dump_json(value).decode())
     except Exception as error:  # noqa: BLE001 - the value's own code runs here, in serialisers and generators
         return ToolResult(
-            _sendable(f"the tool returned a {type(value).__name__} that is not JSON: {_text_of(error)}"), is_error=True
+            sendable(f"the tool returned a {type(value).__name__} that is not JSON: {_text_of(error)}"), is_error=True
         )
 
 
 def failure(error: BaseException) -> ToolResult:
     """The error result for what a tool raised: its type and, where it has one, its message."""
     name, text = type(error).__name__, _text_of(error)
-    return ToolResult(_sendable(f"{name}: {text}" if text else name), is_error=True)
+    return ToolResult(sendable(f"{name}: {text}" if text else name), is_error=True)
 
 
 def _text_of(error: BaseException) -> str:
@@ -47,6 +47,6 @@ def _text_of(error: BaseException) -> str:
         return ""
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
     """The text with halves of surrogate pairs replaced: left in, they would break the next request to the model."""
     return text if text.isascii() else _HALF_PAIR.sub("\ufffd", text)

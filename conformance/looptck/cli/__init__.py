@@ -61,20 +61,20 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result = app(list(arguments) or ["--help"], standalone_mode=False)
         sys.stdout.flush()
-    except typer.Exit as done:
-        return done.exit_code
     except (TyperException, UsageError) as error:
         message = getattr(error, "format_message", error.__str__)()
         return _say(f"{message} (looptck --help)", EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:  # whoever read the output has enough
+    except (BrokenPipeError, SystemExit):  # whoever read the output has enough; typer exits on that, with 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the kit's own bug: one line, and the traceback for whoever asks
         if os.environ.get("LOOPTCK_TRACEBACK"):
             traceback.print_exc()
         return _say(f"fault of the kit: {type(error).__name__}: {error} (LOOPTCK_TRACEBACK=1 shows where)", EXIT_FAULT)
+    if result == EXIT_INTERRUPTED:  # typer's own answer to Ctrl-C
+        return _say("interrupted", EXIT_INTERRUPTED)
     return result if isinstance(result, int) else 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from contextlib import nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -70,7 +72,8 @@ def check(
     except (NothingChosenError, UnknownTargetError) as error:
         raise UsageError(str(error)) from None
     mode: Literal["fork", "none"] = "none" if isolation == "none" else "fork"
-    report = _run(found, chosen, profile=profile, seed=number, isolation=mode, jobs=jobs, limit=limit, to=json)
+    with redirect_stdout(sys.stderr) if json == "-" else nullcontext():  # what a loop prints here is no JSON
+        report = _run(found, chosen, profile=profile, seed=number, isolation=mode, jobs=jobs, limit=limit, to=json)
     write_json(report.model_dump_json(by_alias=True, indent=1), json)
     return report.exit_code()
 
@@ -96,33 +99,37 @@ def _run(
 ) -> Report:
     from looptck import session  # noqa: PLC0415 - see check
     from looptck.describe import describe  # noqa: PLC0415 - see check
+    from looptck.profile import profile_of  # noqa: PLC0415 - see check
+
+    def load() -> Any:
+        return target.load(profile_of(profile).adapt)
 
     begun = time.perf_counter()
     out = console(quiet=to == "-")
-    description = describe(target.load, isolated=isolation == "fork")
+    description = describe(load, isolated=isolation == "fork", limit=limit)
     tests: list[TestReport] = []
     if description.refused:
-        tests = [_refused(item, profile, description) for item in chosen]
+        tests = [_refused(item, description) for item in chosen]
     else:
         with progress(len(chosen), "checking") as advance:
-            for item in session.observe_all(chosen, target.load, isolation=isolation, jobs=jobs, limit=limit):
-                tests.append(session.judged(item, profile, description.lacks))
+            for item in session.observe_all(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
+                tests.append(session.judged(item, description.lacks))
                 advance()
     report = session.report(tests, target=target.text, profile=profile, seed=seed, isolation=isolation)
     _print(out, report, chosen, description, time.perf_counter() - begun)
     return report
 
 
-def _refused(item: ChosenTest, profile: str, description: Description) -> TestReport:
+def _refused(item: ChosenTest, description: Description) -> TestReport:
     """The report of a test whose target cannot be used."""
-    from looptck.observation import Observation  # noqa: PLC0415 - see check
     from looptck.session import judged  # noqa: PLC0415 - see check
 
+    seen = item.profile.observation
     item.observed = {
-        scenario.name: (scenario, Observation(scenario.name, died=description.refused, blame="target"))
+        scenario.name: (scenario, seen(scenario.name, died=description.refused, blame="target"))
         for scenario in item.scenarios
     }
-    return judged(item, profile, {})
+    return judged(item, {})
 
 
 def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-REFERENCES = {"ag03": "looptck_reference:Agent"}
+REFERENCES = {"ag03": "looptck_reference:Agent", "lesson4": "looptck_reference.metered:Agent"}
 SEEDS = 1_000_000
 
 ProfileOption: TypeAlias = Annotated[str, typer.Option("--profile", help="The specification to check against.")]

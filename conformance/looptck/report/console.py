@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from looptck.report.worked import rows
-from looptck.suite.evidence import Evidence
+from looptck.profile import profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
-    from looptck.observation import Observation
+    from looptck.judge import Observed
     from looptck.report.model import CheckReport, Report, TestReport
-    from looptck.scenario import Scenario
 
 _STYLES = {"pass": "green", "fail": "bold red", "skip": "yellow", "incomplete": "magenta", "fault": "bold red reverse"}
-_LONG = 700
+_LONG, _ROWS = 700, 12
 _MARKED = "[bold red]≠[/]"
 
 
@@ -35,9 +34,7 @@ def print_test(console: Console, test: TestReport) -> None:
     console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<40} {count:>13}{note}", highlight=False)
 
 
-def print_failures(
-    console: Console, report: Report, observed: Mapping[str, Mapping[str, tuple[Scenario, Observation]]]
-) -> None:
+def print_failures(console: Console, report: Report, observed: Mapping[str, Observed]) -> None:
     """Every check that failed or could not be judged; the same obstacle of several checks is told once."""
     told: set[str] = set()
     drawn: set[tuple[str, str]] = set()
@@ -50,11 +47,12 @@ def print_failures(
                 if key not in told:
                     told.add(key)
                     _print_obstacle(console, test, check, observed[test.name])
+                    _print_again(console, report, check)
                 continue
             _print_failure(console, check)
             if (test.name, check.scenario) not in drawn:
                 drawn.add((test.name, check.scenario))
-                console.print(_run(Evidence(*observed[test.name][check.scenario]), check.scenario))
+                console.print(_run(report.profile, observed[test.name][check.scenario]))
                 _print_output(console, observed[test.name], check)
             else:
                 console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
@@ -70,9 +68,7 @@ def print_summary(console: Console, report: Report, seconds: float) -> None:
     console.print(f"\n{head} {escape(place)}: {shown} in {seconds:.1f} s (seed {report.seed})", highlight=False)
 
 
-def _print_obstacle(
-    console: Console, test: TestReport, check: CheckReport, observed: Mapping[str, tuple[Scenario, Observation]]
-) -> None:
+def _print_obstacle(console: Console, test: TestReport, check: CheckReport, observed: Observed) -> None:
     same = [other.id for other in test.checks if other.message == check.message]
     console.print(f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{test.name}[/]", highlight=False)
     console.print(f"  {check.message}", markup=False, highlight=False)
@@ -92,11 +88,12 @@ def _print_failure(console: Console, check: CheckReport) -> None:
 
 
 def _print_again(console: Console, report: Report, check: CheckReport) -> None:
-    again = f"looptck check {report.target} --profile {report.profile} -k {check.id} --seed {report.seed}"
+    again = f"looptck check {quote(report.target)} --profile {report.profile} -k {check.id} --seed {report.seed}"
+    again += "" if report.isolation == "fork" else f" --isolation {report.isolation}"
     console.print(f"  again: {again}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_output(console: Console, observed: Mapping[str, tuple[Scenario, Observation]], check: CheckReport) -> None:
+def _print_output(console: Console, observed: Observed, check: CheckReport) -> None:
     output = observed[check.scenario][1].output if check.scenario in observed else ""
     if output.strip():
         console.print(f"  the loop printed, at the end: {output[-200:]!r}", markup=False, highlight=False)
@@ -108,7 +105,7 @@ def _beside(check: CheckReport) -> Table:
     for heading in ("", "expected", "seen", ""):
         table.add_column(heading, overflow="fold")
     for label, expected, seen in _pairs(check.expected, check.seen):
-        table.add_row(label, escape(expected), escape(seen), "" if expected == seen else _MARKED)
+        table.add_row(escape(label), escape(expected), escape(seen), "" if expected == seen else _MARKED)
     for other in check.alternatives:
         table.add_row("or", escape(_text(other)), "", "")
     return table
@@ -141,14 +138,18 @@ def _text(value: Any) -> str:
     return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 
-def _run(evidence: Evidence, scenario: str) -> Table:
-    """The run that was observed, as section 3 tells one."""
+def _run(name: str, observed: tuple[Any, Any]) -> Table:
+    """The run that was observed, told as a worked example in the way of its profile."""
+    profile, (scenario, _) = profile_of(name), observed
     table = Table(
-        title=f"the run of scenario {scenario}", title_justify="left", title_style="dim", box=None, padding=(0, 2)
+        title=f"the run of scenario {scenario.name}", title_justify="left", title_style="dim", box=None, padding=(0, 2)
     )
     for heading in ("step", "messages before", "model returned", "loop did", "usage so far"):
         table.add_column(heading, overflow="fold")
-    for row in rows(evidence)[:12]:
+    told = profile.rows(profile.evidence(*observed))
+    for row in told[:_ROWS]:
         cells = (row.step, row.before, row.model, "\n".join(row.did), row.usage)
         table.add_row(*(escape(cell[:_LONG]) for cell in cells))
+    if len(told) > _ROWS:
+        table.add_row("…", f"{len(told) - _ROWS} more like these")
     return table

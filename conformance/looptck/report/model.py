@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Verdict = Literal["pass", "fail", "skip", "incomplete", "fault"]
 Level = Literal["must", "should"]
-CHECK_SCHEMA = "looptck-check-1"
+CHECK_SCHEMA: Literal["looptck-check-1"] = "looptck-check-1"
 
 EXIT_PASS, EXIT_FAIL, EXIT_INCOMPLETE, EXIT_FAULT, EXIT_USAGE = 0, 1, 2, 3, 4
 
@@ -69,7 +69,7 @@ class Kit(Data):
 class Report(Data):
     """A whole run of a suite against one target."""
 
-    schema_name: str = Field(default=CHECK_SCHEMA, alias="schema")
+    schema_name: Literal["looptck-check-1"] = Field(default=CHECK_SCHEMA, alias="schema")
     kit: Kit
     target: str
     profile: str
@@ -95,10 +95,10 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 def verdict_of(checks: list[CheckReport]) -> Verdict:
     """The verdict of checks together: only must-checks decide, except that the kit's own fault always shows."""
-    musts = [check.verdict for check in checks if check.level == "must"]
     if any(check.verdict == "fault" for check in checks):
         return "fault"
-    return worst(musts) if musts else worst([check.verdict for check in checks if check.verdict != "fail"] or ["pass"])
+    musts = [check.verdict for check in checks if check.level == "must"]
+    return worst(musts or ["pass" if check.verdict == "fail" else check.verdict for check in checks])
 
 
 def counts_of(checks: list[CheckReport]) -> Counts:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
+from looptck.report.row import Row
 from looptck.suite.evidence import call_line, tokens
-from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, ToolEnded, ToolStarted
+from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
     from looptck.contract.ag03 import Message
+    from looptck.observation import AnyRecord, Observation
+    from looptck.report.model import Verdict
+    from looptck.scenario import Turn
     from looptck.suite.evidence import Evidence
 
 _SHORT = 60
 _LAST = 4
-
-
-@dataclass(slots=True)
-class Row:
-    """One model call and what the loop did with the reply; the first row of a run is its start, before any."""
-
-    step: str
-    before: str
-    model: str = ""
-    did: list[str] = field(default_factory=list)
-    usage: str = ""
 
 
 def rows(evidence: Evidence) -> list[Row]:
@@ -36,40 +29,89 @@ def rows(evidence: Evidence) -> list[Row]:
 def _rows(evidence: Evidence, place: int) -> list[Row]:
     many = len(evidence.observation.invocations) > 1
     label = f"run {place + 1}, " if many else ""
-    seen = evidence.invocation(place)
+    seen, turns = evidence.invocation(place), evidence.asked(place).turns
     found = [Row(f"{label}start", _brief(seen.input))]
-    spent, served, starts = Usage(), 0, {}
+    spent, served, deeds = Usage(), 0, _Deeds(_calls_of_others(evidence, place))
     following = evidence.observation.invocations[place + 1 :]
     last = following[0].began if following and following[0].began >= seen.ended else len(evidence.observation.records)
     for record in evidence.observation.records[seen.began : last]:
-        if isinstance(record, ModelAsked):
-            if record.script != str(place):
-                continue
+        if not isinstance(record, ModelAsked):
+            found[-1].did += deeds.of(record)
+        elif record.script == str(place):
+            turn = turns[served] if served < len(turns) else None
             served += 1
-            turns = evidence.asked(place).turns
-            turn = turns[served - 1] if served <= len(turns) else None
-            spent += turn.usage.usage() if turn is not None and turn.usage is not None else Usage()
-            said = _reply(evidence, place, served - 1) if turn is not None else "nothing: beyond its script"
-            found.append(Row(f"{label}model {served}", _brief(record.messages), said, usage=tokens(spent)))
-        elif isinstance(record, ToolStarted):
-            starts[record.run] = record.call
-            found[-1].did.append(f"runs {record.call.id} {record.call.name}")
-        elif isinstance(record, ToolEnded) and record.how != "returned" and record.run in starts:
-            found[-1].did.append(f"{starts[record.run].id} {record.how}")
-        elif isinstance(record, GateAsked):
-            found[-1].did.append(f"gate about {record.call.id}: {record.verdict}")
-        elif isinstance(record, StepEnded) and record.how in {"refused", "replayed"}:
-            found[-1].did.append(f"step {record.how}")
-        elif isinstance(record, ModelAnswered) and record.how != "whole":
-            found[-1].did.append(f"reply ended: {record.how}")
+            spent += _spent(turn)
+            found.append(Row(f"{label}model {served}", _brief(record.messages), _said(turn), usage=tokens(spent)))
     found[-1].did.append(f"ends: {evidence.ending(place)}")
     return [row for row in found if row.did or row.model] if not found[0].did else found
 
 
-def _reply(evidence: Evidence, place: int, number: int) -> str:
-    message = evidence.reply(number, place)
+class _Deeds:
+    """Puts into words what a loop did between two model calls. `others` are the ids of calls that are not its own."""
+
+    def __init__(self, others: set[str]) -> None:
+        self._others = others
+        self._running: dict[int, str] = {}
+        self._steps: dict[int, str] = {}
+
+    def of(self, record: AnyRecord) -> list[str]:
+        """The words for one record; none for what goes without saying."""
+        words = []
+        match record:
+            case ToolStarted(call=call) | GateAsked(call=call) if call.id in self._others:
+                pass
+            case ToolStarted(run=run, call=call):
+                self._running[run] = call.id
+                words = [f"runs {call.id} {call.name}"]
+            case ToolEnded(run=run, how="raised" | "cancelled" as how) if run in self._running:
+                words = [f"{self._running[run]} {how}"]
+            case GateAsked(call=call, verdict=verdict):
+                words = [f"gate about {call.id}: {verdict}"]
+            case StepStarted(step=step, name=name):
+                self._steps[step] = name
+            case StepEnded(step=step, how="refused" | "replayed" as how):
+                words = [f"step {self._steps.get(step, step)} {how}"]
+            case ModelAnswered(how="error" | "closed" as how):
+                words = [f"reply ended: {how}"]
+        return words
+
+
+def _calls_of_others(evidence: Evidence, place: int) -> set[str]:
+    """Ids of the calls that belong to invocations at the same time, and not to this one."""
+    seen = evidence.invocation(place)
+    ids = [
+        {call.id for turn in asked.turns for call in turn.calls}
+        | {call.id for said in asked.messages for call in said.calls}
+        for asked in evidence.scenario.invocations
+    ]
+    at_once = [
+        number
+        for number, other in enumerate(evidence.observation.invocations)
+        if number != place and other.began < seen.ended and seen.began < other.ended
+    ]
+    return {call_id for number in at_once for call_id in ids[number]} - ids[place]
+
+
+def _spent(turn: Turn | None) -> Usage:
+    """What a reply that arrived whole has cost."""
+    return turn.usage.usage() if turn is not None and turn.usage is not None and _failure(turn) is None else Usage()
+
+
+def _said(turn: Turn | None) -> str:
+    """What the model returned."""
+    if turn is None:
+        return "nothing: beyond its script"
+    message, failure = turn.message(), _failure(turn)
     parts = [repr(_clip(message.content))] if message.content or not message.tool_calls else []
-    return ", ".join([*parts, *(_clip(call_line(call)) for call in message.tool_calls)])
+    reply = ", ".join([*parts, *(_clip(call_line(call)) for call in message.tool_calls)])
+    return reply if failure is None else failure.format(reply)
+
+
+def _failure(turn: Turn) -> str | None:
+    """How a reply fails that the scenario lets fail, around the reply itself; None for one that arrives whole."""
+    if turn.error is None:
+        return None
+    return {"before": "an error", "middle": "a part of {}, then an error", "after": "{}, then an error"}[turn.error_at]
 
 
 def _brief(messages: tuple[Message, ...]) -> str:
@@ -84,3 +126,26 @@ def _brief(messages: tuple[Message, ...]) -> str:
 
 def _clip(text: str) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def obstacle(observation: Observation) -> tuple[Verdict, str] | None:
+    """What keeps an observation from being judged although it was made."""
+    for seen in observation.invocations:
+        if seen.status == "timeout":
+            return "incomplete", "the real-time limit passed before the run ended"
+        for problem in seen.problems:
+            if problem.startswith(NO_STREAM):
+                return "fail", f"the loop could not be invoked: {problem.removeprefix(NO_STREAM)}"
+    return None
+
+
+def remarks(evidence: Evidence) -> list[str]:
+    """What helps to understand a failed check: a run without a result, an unexpected error, what was not offered."""
+    found = []
+    for place, seen in enumerate(evidence.observation.invocations):
+        if seen.status == "unfinished":
+            found.append("nothing more could happen, and there was no result")
+        elif seen.error is not None and seen.error.kind in {"other", "script_exhausted"} and seen.status == "failed":
+            found.append(f"run {place + 1} raised {seen.error.text}")
+        found += seen.problems
+    return found

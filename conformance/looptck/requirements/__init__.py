@@ -8,7 +8,8 @@
     since = 1
 
 Two keys may follow: `alternatives`, the accepted readings where the specification is silent, the reference loop's own
-first; and `unchecked`, the reason why no check serves the record. Line breaks within a text mean nothing.
+first; and `unchecked`, the reason why no check serves the record. Line breaks within a text mean nothing. A section is
+what the profile's specification tells its parts by, a number or a heading, as `sections` above the records says.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _one_line(value: object) -> object:
 Level: TypeAlias = Literal["must", "should"]
 """`must` is what the specification says and alone decides an exit code; `should` is good sense beyond it."""
 Slug: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
-Section: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(-|[1-9]\d*(\.[1-9]\d*)*)$")]
+Section: TypeAlias = Annotated[str, StringConstraints(pattern=r"^(-|[1-9]\d*(\.[1-9]\d*)*|[A-Z]\S*( \S+)*)$")]
+"""A number such as `2.4` or a heading, as the specification spells it; `-` where it does not speak of the matter."""
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1), BeforeValidator(_one_line)]
 
 
@@ -73,6 +75,7 @@ class RequirementSet(_Record):
 
     profile: Slug
     version: Annotated[int, Field(ge=1)]
+    sections: Literal["numbers", "headings"] = "numbers"
     requirement: Annotated[tuple[Requirement, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -81,11 +84,18 @@ class RequirementSet(_Record):
         if twice:
             msg = f"more than one requirement has the id {', '.join(map(repr, twice))}"
             raise ValueError(msg)
+        strange = [record.id for record in self.requirement if record.section != "-" and not self._fits(record.section)]
+        if strange:
+            msg = f"the sections are {self.sections}, but not of {', '.join(map(repr, strange))}"
+            raise ValueError(msg)
         early = [record.id for record in self.requirement if record.since > self.version]
         if early:
             msg = f"newer than version {self.version} of the set: {', '.join(map(repr, early))}"
             raise ValueError(msg)
         return self
+
+    def _fits(self, section: str) -> bool:
+        return section[0].isdigit() == (self.sections == "numbers")
 
 
 def load_requirements(text: str, source: str) -> RequirementSet:

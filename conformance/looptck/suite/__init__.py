@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from looptck.suite.model import Test
 
-PROFILES = ("ag03",)
+PROFILES = ("ag03", "lesson4")
 
 
 def tests_of(profile: str) -> tuple[Test, ...]:

@@ -14,13 +14,25 @@ if TYPE_CHECKING:
     from looptck.suite.labels import Labels
 
 
+LIKE_A_STOP = "Stopped: reached the 4-step limit without an answer."
+"""An answer that reads like the output of a stopped run."""
+
+
 def single(labels: Labels) -> tuple[Scenario, ...]:
     """One tool and then an answer; an answer at once; an agent without tools; options of a model call."""
     b = Builder(labels)
     return (
-        b.scenario("single", b.turn(spent=b.drawn_spending()), b.answer(b.drawn_spending()), system=labels.text()),
+        b.scenario(
+            "single",
+            b.turn(spent=b.drawn_spending(), text=labels.text()),
+            b.answer(b.drawn_spending()),
+            system=labels.text(),
+        ),
         b.scenario("at-once", b.answer()),
         b.scenario("toolless", b.answer(), tools=False),
+        b.scenario("wordless", b.turn(), b.answer().model_copy(update={"text": ""})),
+        b.scenario("like-a-stop", b.turn(), b.answer().model_copy(update={"text": LIKE_A_STOP})),
+        b.scenario("unmetered", b.turn(), b.answer()).model_copy(update={"meter": None}),
         b.scenario(
             "options",
             b.turn(),
@@ -28,20 +40,21 @@ def single(labels: Labels) -> tuple[Scenario, ...]:
             max_output_tokens=labels.number(50, 900),
             temperature=labels.number(1, 9) / 8,
         ),
+        b.scenario("options-zero", b.turn(), b.answer(), max_output_tokens=labels.number(50, 900), temperature=0.0),
     )
 
 
 SINGLE = Test("test_single_tool_then_answer", "Walking Agent.run", single)
 
 
-@SINGLE.check("single/answered", "answer-without-calls", "single", "at-once", "toolless")
+@SINGLE.check("single/answered", "answer-without-calls", "single", "at-once", "toolless", "wordless", "unmetered")
 def answered(e: Evidence) -> Finding:
     """A reply that asks for no tool ends the run: it is answered, and the output is that reply's text."""
     seen = {"stop": e.ending(), "output": e.run().output}
     return equal({"stop": Stop.ANSWERED.value, "output": e.reply(-1).text}, seen)
 
 
-@SINGLE.check("single/model-calls", "answer-without-calls", "single", "at-once")
+@SINGLE.check("single/model-calls", "answer-without-calls", "single", "at-once", "wordless")
 def model_calls(e: Evidence) -> Finding:
     """The model is asked once for each step, and not again after its answer."""
     return equal(len(e.task().replies), len(e.run().requests))
@@ -67,7 +80,7 @@ def messages(e: Evidence) -> Finding:
     return equal(e.conversation(2), e.lines(e.run().messages))
 
 
-@SINGLE.check("single/ok", "ok-only-answered", "single", "at-once")
+@SINGLE.check("single/ok", "ok-only-answered", "single", "at-once", "like-a-stop")
 def ok(e: Evidence) -> Finding:
     """An answered run is ok."""
     return equal(expected=True, seen=e.run().ok)
@@ -100,7 +113,7 @@ def tools(e: Evidence) -> Finding:
     return equal([names, names], [request.tools for request in e.run().requests])
 
 
-@SINGLE.check("request/options", "options-every-call", "options")
+@SINGLE.check("request/options", "options-every-call", "options", "options-zero")
 def options(e: Evidence) -> Finding:
     """Every model call is given the agent's output limit and temperature."""
     wanted = [e.scenario.max_output_tokens, e.scenario.temperature]
@@ -151,18 +164,18 @@ def history_between(e: Evidence) -> Finding:
 @CONTEXT.check("history/untouched", "history-untouched", "past")
 def history_untouched(e: Evidence) -> Finding:
     """The caller's history is as it was."""
-    seen = {"run": e.ending(), "untouched": e.run().history_untouched}
-    return equal({"run": Stop.ANSWERED.value, "untouched": True}, seen)
+    seen = {"ran": bool(e.run().requests), "untouched": e.run().history_untouched}
+    return equal({"ran": True, "untouched": True}, seen)
 
 
 def lists(labels: Labels) -> tuple[Scenario, ...]:
     """A turn whose calls have every outcome but a fatal one; a blocked injection."""
     b = Builder(labels)
     names = labels.tools(4)
-    outcomes: tuple[Outcome, ...] = ("ok", "failed", "denied", "unknown")
+    outcomes: tuple[Outcome, ...] = ("failed", "ok", "denied", "unknown")
     mixed = [b.ask(outcome, name=name) for outcome, name in zip(outcomes, names, strict=True)]
     return (
-        b.scenario("mixed", b.turn(*mixed), b.turn(b.ask(name=names[1])), b.answer()),
+        b.scenario("mixed", b.turn(*mixed), b.turn(b.ask(name=names[0])), b.answer()),
         b.scenario("injected", b.turn(b.ask(name=names[0])), b.turn(b.ask("denied", name=names[1])), b.answer()),
     )
 
@@ -273,8 +286,6 @@ def own_messages(e: Evidence) -> Finding:
 def no_answer(e: Evidence) -> Finding:
     """A model that raises is never an answer: the error comes out, or the run stops for another reason."""
     seen = e.run()
-    came_out = seen.status == "raised" and seen.scripted
+    came_out = seen.status == "raised"
     other = seen.status == "returned" and seen.stop != Stop.ANSWERED.value and seen.ok is False
-    return equal(
-        {"model calls": 2, "no answer": True}, {"model calls": len(seen.requests), "no answer": came_out or other}
-    )
+    return equal({"asked": True, "no answer": True}, {"asked": len(seen.requests) > 1, "no answer": came_out or other})

@@ -35,9 +35,9 @@ class Builder:
             answer=labels.text(),
         )
 
-    def turn(self, *asks: Ask, spent: tuple[int, int] = (0, 0)) -> Reply:
-        """A reply that asks for calls, one of its own where none are given."""
-        return Reply(asks=asks or (self.ask(),), usage=Tokens(input=spent[0], output=spent[1]))
+    def turn(self, *asks: Ask, spent: tuple[int, int] = (0, 0), text: str = "") -> Reply:
+        """A reply that asks for calls, one of its own where none are given, and may say something beside them."""
+        return Reply(text=text, asks=asks or (self.ask(),), usage=Tokens(input=spent[0], output=spent[1]))
 
     def answer(self, spent: tuple[int, int] = (0, 0)) -> Reply:
         """A reply without calls."""

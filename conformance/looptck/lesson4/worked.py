@@ -1,0 +1,54 @@
+"""A run of the profile lesson4 as the rows of a worked example, and the remarks beside a failed check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from looptck.contract.messages import Usage
+from looptck.lesson4.evidence import answer, dispatched
+from looptck.report.row import Row
+
+if TYPE_CHECKING:
+    from looptck.lesson4.evidence import Evidence
+
+_LAST = 4
+
+
+def rows(evidence: Evidence) -> list[Row]:
+    """The runs of an observation, model call by model call."""
+    return [row for place in range(len(evidence.observation.runs)) for row in _rows(evidence, place)]
+
+
+def _rows(evidence: Evidence, place: int) -> list[Row]:
+    label = f"run {place + 1}, " if len(evidence.observation.runs) > 1 else ""
+    seen, replies = evidence.run(place), evidence.task(place).replies
+    found, spent, rest = [Row(f"{label}start", "")], Usage(), list(seen.dispatched)
+    for number, request in enumerate(seen.requests):
+        roles = [message.role for message in request.messages]
+        earlier = len(roles) - _LAST
+        before = ", ".join([f"{earlier} earlier", *roles[-_LAST:]] if earlier > 1 else roles)
+        row = Row(f"{label}step {number}", before)
+        if number < len(replies):
+            reply = replies[number]
+            spent += reply.usage.usage()
+            row.model = ", ".join(dispatched(reply.asks)) or repr(reply.text)
+            row.usage = f"{spent.input_tokens} / {spent.output_tokens}"
+            for ask, line in zip(reply.asks, dispatched(reply.asks), strict=True):
+                if line in rest:
+                    rest.remove(line)
+                    row.did.append(answer(ask) if ask.outcome != "fatal" else f"runs {ask.id}: fatal")
+        else:
+            row.model = "nothing: beyond its script"
+        found.append(row)
+    found[-1].did.append(f"ends: {evidence.ending(place)}")
+    return found[1:] if not found[0].did else found
+
+
+def remarks(evidence: Evidence) -> list[str]:
+    """What helps to understand a failed check: what was raised, and what a run did not offer."""
+    found = []
+    for place, seen in enumerate(evidence.observation.runs):
+        if seen.status == "raised":
+            found.append(f"run {place + 1} raised {seen.raised}")
+        found += seen.problems
+    return found
