@@ -98,7 +98,9 @@ def _collect(
 ) -> Iterator[tuple[Batch, int, Any]]:
     """Take what arrives next; replace children that are over before their batch is."""
     nearest = min(child.deadline for child in children.values())
-    for key, _ in selector.select(max(nearest - time.monotonic(), 0.0)):
+    ready = selector.select(max(nearest - time.monotonic(), 0.0))
+    # What was printed before an observation was sent belongs to it: outputs are read first.
+    for key, _ in sorted(ready, key=lambda item: item[0].fd == item[0].data.messages):
         child: _Child = key.data
         data = os.read(key.fd, 65_536)
         if key.fd == child.output:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from looptck.adapter import Outcome, Run
@@ -16,6 +17,7 @@ from looptck.observe import normal
 from looptck.observe.quiescence import LATE, QuiescentLoop, threads_now
 from looptck.observe.rig import Rig
 from looptck.observe.transport import transport
+from looptck.observe.watchdog import Watchdog
 from looptck_fakes import ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ class _Drive:
         self.rig.active = group
         tasks = {place: self.loop.create_task(self._invoke(place), name=f"looptck-{place}") for place in group}
         self.own |= set(tasks.values())
-        await self._watch(group, tasks)
+        with self._watchdog():
+            await self._watch(group, tasks)
         for task in tasks.values():
             if task.done():
                 task.result()  # a fault of the kit, or NoInterfaceError: not an observation
@@ -184,6 +187,18 @@ class _Drive:
                 self.deadline = time.monotonic() + LONG
                 self._cancel(pending)
         return None
+
+    @contextmanager
+    def _watchdog(self) -> Iterator[None]:
+        """Where tools are held, somebody who lets them go on although the loop under test blocks the event loop."""
+        if not self.rig.holds_tools:
+            yield
+            return
+        before = self.loop.strangers
+        with Watchdog(lambda: self.loop.turns, self._patience, self._release, before) as watchdog:
+            self.loop.strangers = before | {watchdog.native_id}
+            yield
+        self.loop.strangers = before
 
     def _patience(self) -> float:
         """A short window once as much is held as a correct loop holds; a long one to conclude that no more comes."""

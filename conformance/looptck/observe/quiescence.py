@@ -59,6 +59,7 @@ class _Selector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         waiter = self.owner.waiter
+        self.owner.turns += 1
         if waiter is None:
             return super().select(timeout)
         if time.monotonic() >= waiter.deadline:
@@ -82,7 +83,8 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         selector = _Selector()
         selector.owner = self
         self.waiter: _Waiter | None = None
-        self._strangers = strangers
+        self.turns = 0
+        self.strangers = strangers
         super().__init__(selector)
 
     def quiet(
@@ -103,7 +105,7 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         if waiter.future.done():
             self.waiter = None
             return timeout
-        threads = other_threads(self._strangers)
+        threads = other_threads(self.strangers)
         if timeout is None and alone and threads == {}:
             self.tell(waiter, "certain")
             return None
@@ -128,7 +130,7 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         now = time.monotonic()
         if waiter.activity() != waiter.last_activity:
             waiter.last_activity, waiter.active_at = waiter.activity(), now
-        elif now - waiter.active_at >= _settling(waiter) and other_threads(self._strangers) is not None:
+        elif now - waiter.active_at >= _settling(waiter) and other_threads(self.strangers) is not None:
             self.tell(waiter, "window")
 
     def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:

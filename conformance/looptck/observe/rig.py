@@ -62,7 +62,9 @@ class Rig:
         self._served = [0] * len(scenario.invocations)
         self._turns = [tuple(self.fake_turn(turn) for turn in inv.turns) for inv in scenario.invocations]
         self._runners: dict[int, RecordingRunner] = {}
-        held = scenario.finish != "at_once" or any(inv.cancel == "tools" for inv in scenario.invocations)
+        self.holds_tools = scenario.finish != "at_once" or any(
+            invocation.cancel == "tools" for invocation in scenario.invocations
+        )
         definitions = [definition(name) for name in dict.fromkeys(call.name for call in scenario.calls())]
         self.provider: Any = ScriptedProvider(
             self._next_turn, model=MODEL, recorder=self.recorder, stage=self.model_stage
@@ -71,7 +73,7 @@ class Rig:
             self._answer,
             definitions=definitions,
             recorder=self.recorder,
-            stage=self.tool_stage if held else None,
+            stage=self.tool_stage if self.holds_tools else None,
         )
         self.gate = TableGate(self._rule, recorder=self.recorder)
 
