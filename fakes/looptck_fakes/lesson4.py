@@ -35,7 +35,8 @@ class FakeModel:
     """
 
     def __init__(self, replies: Sequence[Reply]) -> None:
-        numbers = count(1)
+        taken = {call.id for reply in replies for call in _calls(reply)}
+        numbers = (number for number in count(1) if f"call_{number}" not in taken)
         self._replies = [_completion(reply, numbers) for reply in replies]
         self.calls: list[dict[str, Any]] = []
 
@@ -97,7 +98,7 @@ class FakeRegistry:
 
     def dispatch(self, call: ToolCall) -> ToolResult:
         """Record the call and give its outcome."""
-        self.dispatched.append(call)
+        self.dispatched.append(replace(call, arguments=copy.deepcopy(dict(call.arguments))))
         outcome = self._tools.get(call.name, ToolError(f"unknown tool {call.name}"))
         while callable(outcome):
             outcome = outcome(call)
@@ -140,6 +141,14 @@ class FakeTracer:
         span = FakeSpan(name)
         self.spans.append(span)
         return span
+
+
+def _calls(reply: Reply) -> Sequence[ToolCall]:
+    if isinstance(reply, Completion):
+        return reply.tool_calls
+    if isinstance(reply, ToolCall):
+        return (reply,)
+    return () if isinstance(reply, str | Exception) else reply
 
 
 def _completion(reply: Reply, numbers: Iterator[int]) -> Completion | Exception:

@@ -13,7 +13,19 @@ from looptck.requirements import Requirement, load_requirements, requirement_set
 from looptck.suite.labels import Labels
 from looptck.suite.model import Check, Test
 
-SECTIONS = {"ag03": {"2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "3", "4", "5", "-"}}
+SECTIONS = {
+    "ag03": {"2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "3", "4", "5"},
+    "lesson4": {
+        "What you will build",
+        "The loop, in full",
+        "Walking Agent.run",
+        "Why run() returns instead of raising",
+        "The Step record, and requested versus executed",
+        "Loop detection fires before the step budget",
+        "Context regrows every iteration",
+        "Exercise",
+    },
+}
 SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 CHECK_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -64,8 +76,14 @@ def test_no_record_has_both_a_check_and_a_reason_why_not(profile: str) -> None:
 
 @every_profile
 def test_records_name_sections_of_their_specification(profile: str) -> None:
-    sections = SECTIONS[profile]
+    sections = SECTIONS[profile] | {"-"}
     assert {name: r.section for name, r in requirements(profile).items() if r.section not in sections} == {}
+
+
+@every_profile
+def test_every_section_of_a_test_is_one_that_records_name(profile: str) -> None:
+    sections = {record.section for record in requirements(profile).values()} - {"-"}
+    assert {test.name: test.section for test in suite.tests_of(profile) if test.section not in sections} == {}
 
 
 @every_profile
@@ -111,7 +129,8 @@ def test_check_ids_are_unique_slugs(profile: str) -> None:
 
 @every_profile
 def test_check_statements_are_sentences(profile: str) -> None:
-    wrong = [check.id for check in checks(profile) if not re.fullmatch(r"[A-Z0-9`].*\S\.", check.statement)]
+    sentence = re.compile(r"([A-Z0-9`]|[a-z_]+\(\)).*\S\.")
+    wrong = [check.id for check in checks(profile) if not sentence.fullmatch(check.statement)]
     assert wrong == []
 
 
@@ -185,6 +204,8 @@ def test_two_records_with_one_id_are_refused() -> None:
         ("since = 1", 'since = 1\nunchecked = " "', "requirement 'iteration-cap': unchecked: String should have at"),
         ("since = 1", 'since = 1\nalternatives = ["One.", " "]', "requirement 'iteration-cap': alternatives: String"),
         ("since = 1", 'since = 1\nalternatives = ["One."]', "requirement 'iteration-cap': a single alternative"),
+        ('"2.2"', '"Two  blanks"', "requirement 'iteration-cap': section: String should match pattern"),
+        ("version = 1", 'version = 1\nsections = "pages"', "sections: Input should be 'numbers' or 'headings'"),
         ("version = 1", "", "version: Field required"),
         ("version = 1", 'version = 1\nedition = "x"', "edition: Extra inputs are not permitted"),
         ("[[requirement]]", "[[requirement", "not TOML: "),
@@ -197,6 +218,33 @@ def test_a_bad_record_is_refused_in_one_line(old: str, new: str, expected: str) 
     line = refusal(text.replace(old, new, 1))
     assert line.startswith(f"records.toml: {expected}")
     assert "\n" not in line
+
+
+HEADED = RECORD.replace('"2.2"', '"Walking Agent.run"')
+
+
+@pytest.mark.parametrize(
+    ("sections", "record"),
+    [("", RECORD), ('sections = "numbers"\n', RECORD), ('sections = "headings"\n', HEADED)],
+)
+def test_sections_are_numbers_or_headings_as_the_set_says(sections: str, record: str) -> None:
+    records = load_requirements(HEAD + sections + record, "records.toml")
+    assert records.requirement[0].section == ("Walking Agent.run" if record is HEADED else "2.2")
+
+
+@pytest.mark.parametrize(
+    ("sections", "record", "kind"),
+    [("", HEADED, "numbers"), ('sections = "headings"\n', RECORD, "headings")],
+)
+def test_sections_of_the_other_kind_are_refused(sections: str, record: str, kind: str) -> None:
+    expected = f"records.toml: the sections are {kind}, but not of 'iteration-cap'"
+    assert refusal(HEAD + sections + record) == expected
+
+
+@pytest.mark.parametrize("sections", ["", 'sections = "headings"\n'])
+def test_a_should_may_name_no_section_of_either_kind(sections: str) -> None:
+    record = RECORD.replace('"2.2"', '"-"').replace('"must"', '"should"')
+    assert load_requirements(HEAD + sections + record, "records.toml").requirement[0].section == "-"
 
 
 def test_records_and_their_mapping_cannot_be_changed() -> None:

@@ -31,9 +31,11 @@ class RequestSeen:
 
 @dataclass(frozen=True, slots=True)
 class StepSeen:
-    """A step of a run, and its three lists."""
+    """A step of a run: its reply's text, the results of its tools as lines, and its three lists."""
 
     index: int
+    text: str
+    results: tuple[str, ...]
     requested: tuple[str, ...]
     succeeded: tuple[str, ...]
     blocked: tuple[str, ...]
@@ -52,6 +54,7 @@ class RunSeen:
     raised: str = ""
     scripted: bool = False
     stop: str = ""
+    stop_is_text: bool = False
     ok: bool | None = None
     output: str = ""
     steps: tuple[StepSeen, ...] = ()

@@ -10,8 +10,10 @@ import copy
 import json
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from looptck.adapter import NoInterfaceError
 from looptck.contract.lesson4 import FatalToolError, ToolCall, ToolError
 from looptck.lesson4.adapter import Agents
 from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, SpanSeen, StepSeen
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from looptck.lesson4.scenario import Ask, Scenario, Task
 
 
+NEVER_ASKED = "never_asked"
+"""The name of a tool that no scenario knows."""
+
+
 class ScriptedModelError(Exception):
     """An error that the scenario made the model raise."""
 
@@ -31,9 +37,16 @@ def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) ->
     """Observe in this process. Raises `NoInterfaceError` where the loop offers nothing to run."""
     rig = _Rig(scenario)
     agents = Agents(rig.options, rig.budget)
-    costs = tuple(adapter.cost(agents, *tokens) for tokens in scenario.costs)
+    try:
+        costs = tuple(adapter.cost(agents, *tokens) for tokens in scenario.costs)
+    except NoInterfaceError:
+        raise
+    except Exception:  # noqa: BLE001 - likewise; the check of what the meter says finds nothing
+        costs = ()
     try:
         agent = adapter.build(agents)
+    except NoInterfaceError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
         return Observation(scenario.name, died=f"the loop could not be built: {type(error).__name__}: {error}")
     runs = []
@@ -124,9 +137,10 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
             return None
 
     stop, ok, cost = ask("stop"), ask("ok"), ask("cost")
-    number = float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else -1.0
+    number = float(cost) if isinstance(cost, int | float | Decimal) and math.isfinite(cost) else -1.0
     return {
         "stop": text(getattr(stop, "value", stop)),
+        "stop_is_text": isinstance(stop, str),
         "ok": ok if isinstance(ok, bool) else None,
         "output": text(ask("output")),
         "steps": tuple(_step(step) for step in many(ask("steps"))),
@@ -138,15 +152,20 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "requested": _names(ask("requested_tools", call=True)),
         "trajectory": _names(ask("trajectory", call=True)),
         "blocked": _names(ask("blocked_tools", call=True)),
-        "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in tools},
-        "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in tools},
+        "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
+        "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
         "problems": tuple(dict.fromkeys(problems)),
     }
 
 
 def _step(step: Any) -> StepSeen:
     lists = (_names(getattr(step, name, None)) for name in ("requested_names", "succeeded_names", "blocked_names"))
-    return StepSeen(count(getattr(step, "index", None)), *lists)
+    completion = getattr(step, "completion", None)
+    results = tuple(
+        f"{text(getattr(r, 'tool_call_id', ''))} {getattr(r, 'ok', None)} {text(getattr(r, 'content', ''))}"
+        for r in many(getattr(step, "tool_results", None))
+    )
+    return StepSeen(count(getattr(step, "index", None)), text(getattr(completion, "text", None)), results, *lists)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -182,7 +201,10 @@ def _request(call: Mapping[str, Any]) -> RequestSeen:
 
 
 def _tool_name(tool: Any) -> str:
-    return text(tool.get("name")) if isinstance(tool, Mapping) else text(tool)
+    if not isinstance(tool, Mapping):
+        return text(tool)
+    function = tool.get("function")  # some wrap a schema for the wire; it is the same tool
+    return text(function.get("name") if isinstance(function, Mapping) else tool.get("name"))
 
 
 def call_line(call: ToolCall) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.lesson4 import Stop
 from looptck.lesson4.evidence import Evidence, answer, dispatched
+from looptck.lesson4.observe import NEVER_ASKED
 from looptck.suite.lesson4.building import Builder, Outcome, metered
 from looptck.suite.model import Finding, Test, equal
 
@@ -84,6 +85,12 @@ def messages(e: Evidence) -> Finding:
 def ok(e: Evidence) -> Finding:
     """An answered run is ok."""
     return equal(expected=True, seen=e.run().ok)
+
+
+@SINGLE.check("single/stop-is-text", "stop-is-text", "single")
+def stop_is_text(e: Evidence) -> Finding:
+    """The stop reason is a string, so that it logs and serialises as it is."""
+    return equal(expected=True, seen=e.run().stop_is_text)
 
 
 @SINGLE.check("single/steps", "steps-recorded", "single")
@@ -239,18 +246,26 @@ def of_steps(e: Evidence) -> Finding:
     return equal(expected, [[step.requested, step.succeeded, step.blocked] for step in e.run().steps])
 
 
+@LISTS.check("lists/step-records", "steps-recorded", "mixed")
+def step_records(e: Evidence) -> Finding:
+    """Each step has its reply and the results of its calls, in call order."""
+    expected = [[reply.text, [ask.id for ask in reply.asks]] for reply in e.task().replies]
+    seen = [[step.text, [result.split(" ", 1)[0] for result in step.results]] for step in e.run().steps]
+    return equal(expected, seen)
+
+
 @LISTS.check("lists/did-it-happen", "trajectory", "injected")
 def did_it_happen(e: Evidence) -> Finding:
-    """used_tool() is true of a tool that ran and false of one that was blocked: nothing happened."""
+    """used_tool() is true of a tool that ran, and false of one that was blocked or never asked for."""
     ran, denied = (ask.name for ask in e.scenario.asks())
-    return equal({ran: True, denied: False}, e.run().used_tool)
+    return equal({ran: True, denied: False, NEVER_ASKED: False}, e.run().used_tool)
 
 
 @LISTS.check("lists/did-it-try", "requested-tools", "injected")
 def did_it_try(e: Evidence) -> Finding:
-    """requested_tool() is true of both: a blocked attempt is an attempt."""
+    """requested_tool() is true of both, for a blocked attempt is an attempt, and of nothing else."""
     ran, denied = (ask.name for ask in e.scenario.asks())
-    return equal({ran: True, denied: True}, e.run().requested_tool)
+    return equal({ran: True, denied: True, NEVER_ASKED: False}, e.run().requested_tool)
 
 
 def runs(labels: Labels) -> tuple[Scenario, ...]:

@@ -25,7 +25,7 @@ def token_ceiling(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("tokens-over", b.turn(spent=(40, 20)), b.turn(spent=(30, 30)), b.answer(), meter=ceiling),
         b.scenario("tokens-answer", b.answer((90, 40)), meter=ceiling),
         b.scenario("tokens-under", b.turn(spent=(40, 20)), b.turn(spent=(10, 10)), b.answer((5, 5)), meter=ceiling),
-        b.scenario("tokens-free", b.turn(spent=(900, 900)), b.answer((900, 900))),
+        b.scenario("tokens-free", b.turn(spent=(90, 60)), b.answer((130, 70))),
     )
 
 
@@ -171,6 +171,9 @@ def together(labels: Labels) -> tuple[Scenario, ...]:
     both = metered(max_total_tokens=100, max_cost=0.1, price_per_1k_input=2.0, price_per_1k_output=2.0)
     return (
         b.scenario("repeat-and-tokens", b.turn(same), b.turn(again, spent=over), b.answer(), meter=tight),
+        b.scenario("repeat-in-last-step", b.turn(same), b.turn(again), meter=metered(max_steps=2, repeat_limit=1)),
+        b.scenario("fatal-in-last-step", b.turn(), b.turn(b.ask("fatal")), meter=metered(max_steps=2)),
+        b.scenario("repeat-and-fatal", b.turn(same), b.turn(again, b.ask("fatal")), b.answer(), meter=tight),
         b.scenario("fatal-and-tokens", b.turn(b.ask("fatal"), spent=over), b.answer(), meter=tight),
         b.scenario("tokens-and-cost", b.turn(spent=over), b.answer(), meter=both),
         b.scenario(
@@ -191,9 +194,22 @@ def repeat_first(e: Evidence) -> Finding:
     return equal(Stop.REPEATED_CALL.value, e.ending())
 
 
-@TOGETHER.check("which/fatal-first", "stop-precedence", "fatal-and-tokens")
+@TOGETHER.check("which/repeat-before-steps", "stop-precedence", "repeat-in-last-step")
+def repeat_before_steps(e: Evidence) -> Finding:
+    """A repeated call in the last allowed step is named, not the step ceiling."""
+    return equal(Stop.REPEATED_CALL.value, e.ending())
+
+
+@TOGETHER.check("which/repeat-before-fatal", "stop-precedence", "repeat-and-fatal")
+def repeat_before_fatal(e: Evidence) -> Finding:
+    """A repeated call in front of a fatal one in its turn is named, and the fatal one never runs."""
+    expected = {"stop": Stop.REPEATED_CALL.value, "ran": dispatched(e.reply(0).asks)}
+    return equal(expected, {"stop": e.ending(), "ran": list(e.run().dispatched)})
+
+
+@TOGETHER.check("which/fatal-first", "stop-precedence", "fatal-and-tokens", "fatal-in-last-step")
 def fatal_first(e: Evidence) -> Finding:
-    """A fatal tool error ends the run before the tokens of its step are looked at."""
+    """A fatal tool error ends the run before the ceilings of tokens and steps are looked at."""
     return equal(Stop.TOOL_FATAL.value, e.ending())
 
 

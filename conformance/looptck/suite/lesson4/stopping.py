@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.lesson4 import OUTPUT_FATAL, Stop
 from looptck.lesson4.evidence import Evidence, dispatched
-from looptck.suite.lesson4.building import Builder, metered
+from looptck.lesson4.scenario import Meter
+from looptck.suite.lesson4.building import ROOMY, Builder, metered
 from looptck.suite.model import Finding, Test, equal, one_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ def runaway(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("runaway", *(b.turn(spent=b.drawn_spending()) for _ in range(7)), meter=metered(max_steps=4)),
         b.scenario("last-step", b.turn(), b.turn(), b.answer(), meter=metered(max_steps=3)),
         b.scenario("single-step", b.turn(), b.answer(), meter=metered(max_steps=1)),
+        b.scenario("half-metered-runaway", *(b.turn() for _ in range(100))).model_copy(
+            update={"meter": Meter(max_total_tokens=100, repeat_limit=ROOMY)}
+        ),
         b.scenario("unmetered-runaway", *(b.turn() for _ in range(100))).model_copy(update={"meter": None}),
     )
 
@@ -78,9 +82,9 @@ def answer_in_last(e: Evidence) -> Finding:
     return equal({"stop": Stop.ANSWERED.value, "steps": 3}, {"stop": e.ending(), "steps": e.run().step_count})
 
 
-@RUNAWAY.check("steps/default", "step-default", "unmetered-runaway")
+@RUNAWAY.check("steps/default", "step-default", "unmetered-runaway", "half-metered-runaway")
 def step_default(e: Evidence) -> Finding:
-    """An agent that was given no meter has a step ceiling all the same, and a small one: under 100 steps."""
+    """An agent that was given no meter, or one without a step ceiling, has a small one all the same: under 100 steps."""
     seen = {"stop": e.ending(), "under 100": len(e.run().requests) < len(e.task().replies)}
     return equal({"stop": Stop.STEP_BUDGET.value, "under 100": True}, seen)
 
@@ -88,7 +92,7 @@ def step_default(e: Evidence) -> Finding:
 def repeating(labels: Labels) -> tuple[Scenario, ...]:
     """One call for ever; in other key order; with arguments that are no JSON; between others; within one turn."""
     b = Builder(labels)
-    same, other = b.ask(), b.ask()
+    same, other, refused, failing = b.ask(), b.ask(), b.ask("denied"), b.ask("failed")
     name, value = labels.tool(), labels.text()
     nested = ({"a": {"x": 1, "y": [2, 3]}, "b": value}, {"b": value, "a": {"y": [2, 3], "x": 1}})
     ordered = [b.ask(name=name, arguments=arguments) for arguments in nested]
@@ -105,6 +109,8 @@ def repeating(labels: Labels) -> tuple[Scenario, ...]:
             b.answer(),
             meter=twice,
         ),
+        b.scenario("denied-stuck", *(b.turn(_again(b, refused)) for _ in range(5)), meter=twice),
+        b.scenario("failed-stuck", *(b.turn(_again(b, failing)) for _ in range(5)), meter=twice),
         b.scenario("twice-in-one-turn", b.turn(same, _again(b, same)), b.answer(), meter=once),
         b.scenario("in-one-turn", b.turn(other), b.turn(b.ask(), _again(b, other), b.ask()), b.answer(), meter=once),
     )
@@ -124,9 +130,9 @@ def repeat_stop(e: Evidence) -> Finding:
     return equal(Stop.REPEATED_CALL.value, e.ending())
 
 
-@REPEATING.check("repeat/third-step", "repeated-call", "stuck")
+@REPEATING.check("repeat/third-step", "repeated-call", "stuck", "denied-stuck", "failed-stuck")
 def third_step(e: Evidence) -> Finding:
-    """With a limit of two the third identical call is found: three steps, three model calls."""
+    """With a limit of two the third identical call is found, also where the first two were denied or failed."""
     return equal({"steps": 3, "model calls": 3}, {"steps": e.run().step_count, "model calls": len(e.run().requests)})
 
 
@@ -148,6 +154,17 @@ def repeat_output(e: Evidence) -> Finding:
 def repeat_not_ok(e: Evidence) -> Finding:
     """A run that a repeated call ended is not ok."""
     return equal(expected=False, seen=e.run().ok)
+
+
+@REPEATING.check("repeat/lists", "repeat-lists", "stuck")
+def repeat_lists(e: Evidence) -> Finding:
+    """The offending call was requested, and is not in the trajectory."""
+    name = e.reply(0).asks[0].name
+    seen = e.run()
+    return equal(
+        {"requested": [name] * 3, "trajectory": [name] * 2},
+        {"requested": seen.requested, "trajectory": seen.trajectory},
+    )
 
 
 @REPEATING.check("repeat/at-limit", "repeated-call", "at-limit")
@@ -202,6 +219,12 @@ def differing(labels: Labels) -> tuple[Scenario, ...]:
     return (
         b.scenario("other-arguments", *(b.turn(b.ask(name=name)) for _ in range(3)), b.answer(), meter=once),
         b.scenario(
+            "other-opaque",
+            *(b.turn(b.ask(name=name, arguments={}, opaque=labels.text())) for _ in range(2)),
+            b.answer(),
+            meter=once,
+        ),
+        b.scenario(
             "other-types", *(b.turn(b.ask(name=name, arguments={"n": n})) for n in (1, "1")), b.answer(), meter=once
         ),
         b.scenario("other-tools", *(b.turn(ask) for ask in other_tools), b.answer(), meter=once),
@@ -219,9 +242,9 @@ def arguments(e: Evidence) -> Finding:
     return equal({"stop": Stop.ANSWERED.value, "ran": 3}, {"stop": e.ending(), "ran": len(e.run().dispatched)})
 
 
-@DIFFERING.check("differing/types", "repeat-identity", "other-types")
+@DIFFERING.check("differing/types", "repeat-identity", "other-types", "other-opaque")
 def other_types(e: Evidence) -> Finding:
-    """A number and its text are different arguments."""
+    """A number and its text are different arguments, and so are values that are no JSON and have other texts."""
     seen = {"stop": e.ending(), "ran": len(e.run().dispatched)}
     return equal({"stop": Stop.ANSWERED.value, "ran": 2}, seen)
 
