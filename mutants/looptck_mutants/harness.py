@@ -43,6 +43,10 @@ class RedBaselineError(Exception):
     """The suite does not pass on the unmutated loop, so that no kill would mean anything; the text is one line."""
 
 
+class KitFaultError(Exception):
+    """A check raised, or what observes failed: a bug of the kit, whatever the mutant; the text is one line."""
+
+
 @dataclass(slots=True)
 class _Case:
     """A mutant that applies: its patched sources, and what the checks said of it."""
@@ -71,7 +75,7 @@ class Harness:
         self._open = ExitStack()
 
     def baseline(self) -> Baseline:
-        """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes."""
+        """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes, and `KitFaultError`."""
         begun = time.perf_counter()
         reports: list[TestReport] = []
         batches = [Batch(n, self._loader({}), test.scenarios, self._profile) for n, test in enumerate(self._tests)]
@@ -79,7 +83,7 @@ class Harness:
         for batch, _, observation in observe_forked(batches, jobs=self._jobs):
             seen.setdefault(batch.key, []).append(observation)
             if len(seen[batch.key]) == len(batch.scenarios):
-                reports.append(self._judge(self._tests[batch.key], seen[batch.key]))
+                reports.append(self._judge(self._tests[batch.key], seen[batch.key], "the unmutated loop"))
         wall = time.perf_counter() - begun
         red = [(check.id, check.message) for report in reports for check in report.checks if check.verdict != "pass"]
         if red:
@@ -91,7 +95,7 @@ class Harness:
         return Baseline(verdict=verdict, checks=sum(len(r.checks) for r in reports), wall_s=round(wall, 3))
 
     def run(self, mutants: Sequence[Mutant], baseline: Baseline, advance: Callable[[], None]) -> MutantsReport:
-        """Run the mutants; `advance` is called after each. The baseline has to be green."""
+        """Run the mutants; `advance` is called after each. The baseline has to be green. Raises `KitFaultError`."""
         begun = time.perf_counter()
         reports = {report.id: report for report in self._reports(mutants, advance)}
         in_order = [reports[mutant.id] for mutant in mutants]
@@ -145,12 +149,10 @@ class Harness:
             return
         place = 0
         for test in self._tests:
-            report = self._judge(test, observations[place : place + len(test.scenarios)])
+            report = self._judge(test, observations[place : place + len(test.scenarios)], case.mutant.id)
             place += len(test.scenarios)
             case.failed |= {check.id for check in report.checks if check.verdict == "fail"}
-            case.unjudged |= {
-                check.id: check.message for check in report.checks if check.verdict in {"incomplete", "fault"}
-            }
+            case.unjudged |= {check.id: check.message for check in report.checks if check.verdict == "incomplete"}
 
     def _confirm(self, cases: Sequence[_Case]) -> None:
         """The killers once more, each in a new process."""
@@ -166,14 +168,22 @@ class Harness:
             seen.setdefault(batch.key, []).append(observation)
         for number, observations in seen.items():
             case, test = chosen[number]
-            case.confirmed = {c.id for c in self._judge(test, observations).checks if c.verdict == "fail"}
+            report = self._judge(test, observations, case.mutant.id)
+            case.confirmed = {check.id for check in report.checks if check.verdict == "fail"}
 
-    def _judge(self, test: ChosenTest, observations: Sequence[Observation]) -> TestReport:
+    def _judge(self, test: ChosenTest, observations: Sequence[Observation], whose: str) -> TestReport:
+        """The verdicts on one test. Raises `KitFaultError`, so that no fault counts as a kill or goes unseen."""
         observed: dict[str, tuple[Scenario, Observation]] = {
             scenario.name: (scenario, observation)
             for scenario, observation in zip(test.scenarios, observations, strict=True)
         }
-        return judge_test(self._profile, test.test, test.checks, observed, self._requirements, {}, 0.0)
+        report = judge_test(self._profile, test.test, test.checks, observed, self._requirements, {}, 0.0)
+        for check in report.checks:
+            if check.verdict == "fault":
+                fault = KitFaultError(f"{check.id} on {whose}: {check.message.strip().splitlines()[-1]}")
+                fault.add_note(check.message)
+                raise fault
+        return report
 
     def _loader(self, sources: Mapping[str, str]) -> Callable[[], Adapter]:
         """Loads the reference with these sources in place of the installed ones; for a forked child."""

@@ -11,10 +11,11 @@ from looptck.cli import UsageError, app
 from looptck.cli.options import ProfileOption, known_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from looptck.requirements import Requirement
     from looptck.suite.model import Check, Test
+    from looptck_mutants.manifest import Mutant
 
 
 @app.command()
@@ -33,10 +34,10 @@ def explain(
     checks = {check.id: (test, check) for test in tests for check in test.checks}
     lines: list[str] = []
     if name in checks:
-        lines = list(_check(*checks[name], records))
-        lines += [f"  mutant  {m.id}  {m.title}" for m in mutants if m.killer is not None and m.killer.check == name]
+        lines = [*_check(*checks[name], records), *_killed(mutants, {name})]
     elif name in records:
-        lines = list(_requirement(records[name], [check for _, check in checks.values()]))
+        served = [check for _, check in checks.values() if check.requirement == name]
+        lines = [*_requirement(records[name], served), *_killed(mutants, {check.id for check in served})]
     elif name in {test.name for test in tests}:
         lines = list(_test(next(test for test in tests if test.name == name)))
     elif name in {mutant.id for mutant in mutants}:
@@ -67,12 +68,18 @@ def _requirement(requirement: Requirement, checks: list[Check]) -> Iterator[str]
     yield f"{requirement.id}  ({requirement.level}, section {requirement.section})"
     yield f"  {requirement.statement}"
     for alternative in requirement.alternatives:
-        yield f"  accepted  {alternative}"
+        yield f"  accepted     {alternative}"
     for check in checks:
-        if check.requirement == requirement.id:
-            yield f"  check     {check.id}: {check.statement}"
+        yield f"  check        {check.id}: {check.statement}"
     if requirement.unchecked:
-        yield f"  no check  {requirement.unchecked}"
+        yield f"  no check     {requirement.unchecked}"
+
+
+def _killed(mutants: Iterable[Mutant], checks: set[str]) -> Iterator[str]:
+    """The mutants that have to be killed by one of the checks."""
+    for mutant in mutants:
+        if mutant.killer is not None and mutant.killer.check in checks:
+            yield f"  mutant       {mutant.id}  {mutant.title}"
 
 
 def _test(test: Test) -> Iterator[str]:

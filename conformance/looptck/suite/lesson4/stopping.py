@@ -84,7 +84,7 @@ def answer_in_last(e: Evidence) -> Finding:
 
 @RUNAWAY.check("steps/default", "step-default", "unmetered-runaway", "half-metered-runaway")
 def step_default(e: Evidence) -> Finding:
-    """An agent that was given no meter, or one without a step ceiling, has a small one all the same: under 100 steps."""
+    """An agent without a meter, or with one without a step ceiling, has a small one all the same: under 100 steps."""
     seen = {"stop": e.ending(), "under 100": len(e.run().requests) < len(e.task().replies)}
     return equal({"stop": Stop.STEP_BUDGET.value, "under 100": True}, seen)
 
