@@ -7,7 +7,8 @@ another process, and can be kept in a file. Only options that a scenario sets ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -75,8 +76,8 @@ class Turn(Data):
     error: str | None = None
     error_at: Literal["before", "middle", "after"] = "before"
     hold: bool = False
-    status: int | None = None
-    cut_after: int | None = None
+    status: int | None = Field(default=None, ge=200, le=599)
+    cut_after: int | None = Field(default=None, ge=0)
 
     def message(self) -> Message:
         """The assistant message that the whole reply amounts to."""
@@ -123,7 +124,7 @@ class Invocation(Data):
     approvals: tuple[str, ...] | None = None
     runner: Literal["none", "record", "replay", "refuse"] = "none"
     refuse: tuple[str, ...] = ()
-    read: Literal["none", "all"] | int = "none"
+    read: Literal["none", "all"] | Annotated[int, Field(ge=1)] = "none"
     cancel: Literal["never", "tools", "stream"] = "never"
     reuse_agent: bool = False
     alongside: bool = False
@@ -150,6 +151,12 @@ class Scenario(Data):
                 raise ValueError(msg)
             if first and (invocation.reuse_agent or invocation.alongside or invocation.runner == "replay"):
                 msg = "invocations.0: the first invocation has none before it to reuse, join or replay"
+                raise ValueError(msg)
+            if invocation.runner == "replay" and self.invocations[place - 1].runner == "none":
+                msg = f"invocations.{place}.runner: the invocation before has no step runner, so there is no journal"
+                raise ValueError(msg)
+            if self.transport == "http" and any(turn.hold for turn in invocation.turns):
+                msg = f"invocations.{place}.turns: a reply over HTTP cannot be held"
                 raise ValueError(msg)
         return self
 
@@ -188,7 +195,12 @@ def load_scenario(text: str, source: str) -> Scenario:
         return Scenario.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        path = ".".join(str(part) for part in first["loc"]) or "the file"
+        path = ".".join(_printable(part) for part in first["loc"]) or "the file"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         msg = f"{source}: {path}: {first['msg']}{more}"
         raise ScenarioError(msg) from None
+
+
+def _printable(part: int | str) -> str:
+    """A part of a path, such that it stays on its line."""
+    return part if isinstance(part, str) and part.isprintable() else json.dumps(part)

@@ -42,7 +42,10 @@ class TableGate:
 
     async def decide(self, call: ToolCall, context: CallContext) -> Verdict:
         """The verdict of the table."""
-        rule = self._rule(call, context)
+        try:
+            rule = self._rule(call, context)
+        except Exception as error:  # noqa: BLE001 - what a function raises is its verdict
+            rule = error
         name = _NAMES.get(type(rule), "raised")
         self.recorder.add(lambda at: GateAsked(at, call, context.tainted, context.iter, name))  # type: ignore[arg-type]
         if isinstance(rule, Exception):

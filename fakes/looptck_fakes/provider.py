@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.messages import UsageChunk
@@ -49,6 +50,7 @@ class ScriptedProvider:
         self.model = model
         self.recorder = recorder if recorder is not None else Recorder()
         self._stage = stage
+        self._lock = threading.Lock()
         self._next = script if callable(script) else _in_order(script)
 
     @property
@@ -60,10 +62,12 @@ class ScriptedProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]
     ) -> AsyncIterator[Chunk]:
         """The chunks of the next reply. The request is recorded when it is made, not when it is read."""
-        number = self.recorder.number("model")
-        name, turn = self._next(messages)
         asked = (tuple(messages), tuple(tools), dict(options or {}))
-        self.recorder.add(lambda at: ModelAsked(at, number, name, *asked, beyond_script=turn is None))
+        with self._lock:  # requests of several threads get their replies in the order of the log
+            name, turn = self._next(messages)
+            number = self.recorder.begin(
+                "model", lambda at, number: ModelAsked(at, number, name, *asked, beyond_script=turn is None)
+            )
         return self._reply(number, turn)
 
     async def _reply(self, number: int, turn: Turn | None) -> AsyncIterator[Chunk]:
@@ -76,8 +80,9 @@ class ScriptedProvider:
             async for chunk in self._chunks(turn, number):
                 yield chunk
             how = "whole"
-        except Exception:
-            how = "error"
+        except BaseException as error:
+            if isinstance(error, Exception) or (turn is not None and error is turn.error):
+                how = "error"
             raise
         finally:
             self.recorder.add(lambda at: ModelAnswered(at, number, how))  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ Lists that a loop hands over are snapshotted, since a loop may go on changing th
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Mapping  # whoever turns records into JSON resolves the annotations
 from dataclasses import dataclass
@@ -130,11 +129,19 @@ class Recorder:
         self.probe = probe or (lambda: None)
         self._records: list[Any] = []
         self._lock = threading.Lock()
-        self._numbers = {kind: itertools.count() for kind in ("model", "tool", "step")}
+        self._numbers = {"model": 0, "tool": 0, "step": 0}
 
-    def number(self, kind: Literal["model", "tool", "step"]) -> int:
-        """The next free number for a model request, tool run or step."""
-        return next(self._numbers[kind])
+    def begin(self, kind: Literal["model", "tool", "step"], make: Callable[[int, int], Any]) -> int:
+        """Append `make(at, number)`; the number, which is that of this model request, tool run or step, from 0.
+
+        Place and number are given together, so that records are numbered in their order whatever the threads do.
+        Raises like `add`.
+        """
+        with self._lock:
+            number = self._numbers[kind]
+            self._append(lambda at: make(at, number))
+            self._numbers[kind] += 1
+        return number
 
     def add(self, make: Callable[[int], Any]) -> None:
         """Append `make(at)`, where `at` is the record's place in the log.
@@ -142,10 +149,13 @@ class Recorder:
         Raises `TooManyRecordsError` at `MOST_RECORDS`: a loop that asks for ever must not fill the memory.
         """
         with self._lock:
-            if len(self._records) >= MOST_RECORDS:
-                msg = f"more than {MOST_RECORDS} records: something asks for ever"
-                raise TooManyRecordsError(msg)
-            self._records.append(make(len(self._records)))
+            self._append(make)
+
+    def _append(self, make: Callable[[int], Any]) -> None:
+        if len(self._records) >= MOST_RECORDS:
+            msg = f"more than {MOST_RECORDS} records: something asks for ever"
+            raise TooManyRecordsError(msg)
+        self._records.append(make(len(self._records)))
 
     @property
     def records(self) -> tuple[Any, ...]:

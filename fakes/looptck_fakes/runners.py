@@ -45,8 +45,7 @@ class RecordingRunner:
 
     async def run(self, name: str, kind: StepKind, work: Callable[[], Awaitable[T]]) -> T:
         """Record the step, let `_perform` do it, record how it ended."""
-        step = self.recorder.number("step")
-        self.recorder.add(lambda at: StepStarted(at, step, name, kind))
+        step = self.recorder.begin("step", lambda at, step: StepStarted(at, step, name, kind))
         how = "failed"
         try:
             how, value = await self._perform(name, work)

@@ -77,9 +77,8 @@ class RecordingTools:
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Run the call: record it, wait on the stage, answer."""
-        run = self.recorder.number("tool")
         context = self.recorder.probe()
-        self.recorder.add(lambda at: ToolStarted(at, run, call, context))
+        run = self.recorder.begin("tool", lambda at, run: ToolStarted(at, run, call, context))
         result: ToolResult | None = None
         how = "raised"
         try:

@@ -86,7 +86,7 @@ class _Drive:
             invocations=tuple(self.seen[place] for place in sorted(self.seen)),
             spans=self.rig.spans.seen() if self.rig.spans is not None else (),
             levels=tuple(self.levels),
-            http=self.rig.http_requests(),
+            http=tuple(normal.plain(body) for body in self.rig.http_requests()),
             leftovers=leftovers,
             settled_by=self.certainty,
         )
@@ -144,9 +144,9 @@ class _Drive:
             events=events,
             events_ended=outcome.events_ended,
             input_untouched=tuple(run.messages) == given,
-            again=outcome.again,
+            again=None if outcome.again is None else normal.text(outcome.again),
             in_flight_at_end=marks[2],
-            problems=tuple(outcome.problems),
+            problems=tuple(normal.text(problem) for problem in outcome.problems),
         )
 
     def _input(self, invocation: Invocation) -> tuple[Message, ...]:

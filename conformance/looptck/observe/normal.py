@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,47 +24,70 @@ from looptck.observation import ErrorSeen, EventSeen, PendingSeen
 from looptck_fakes import GateAsked, ModelAsked, ScriptExhaustedError, StepStarted, ToolStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ODD = "(not text) "
-CHAIN_LIMIT = 20
+CHAIN_LIMIT = 100
+COUNT_LIMIT = 2**63
+"""Where counts end: JSON readers refuse integers of thousands of digits."""
+DEPTH_LIMIT = 50
+"""How deep a value may be nested to be kept: JSON readers refuse deeper ones at some point."""
 
 
 def text(value: Any) -> str:
     """A string that survives JSON; anything that is no string is shown by its repr, marked as odd."""
-    shown = value if isinstance(value, str) else ODD + _repr(value)
-    return shown.encode("utf-8", "backslashreplace").decode("utf-8")
+    shown = value if _is(value, str) else ODD + _shown(value, repr)
+    return str.encode(shown, "utf-8", "backslashreplace").decode("utf-8")
 
 
-def _repr(value: Any) -> str:
+def _is(value: Any, kind: type) -> bool:
+    """Like `isinstance`, without asking the value, which may claim to be anything."""
+    return issubclass(type(value), kind)
+
+
+def _shown(value: Any, show: Callable[[Any], str], most: int = 200) -> str:
     try:
-        return repr(value)[:200]
-    except Exception as error:  # noqa: BLE001 - a hostile __repr__
-        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+        return show(value)[:most]
+    except Exception as error:  # noqa: BLE001 - a hostile __repr__ or __str__
+        return f"<{type(value).__name__} whose {show.__name__} raises {type(error).__name__}>"
+
+
+def _get(value: Any, name: str, otherwise: Any = None) -> Any:
+    """An attribute, or `otherwise` where there is none or it cannot be read."""
+    try:
+        return getattr(value, name, otherwise)
+    except Exception:  # noqa: BLE001 - a property that raises
+        return otherwise
+
+
+def _truth(value: Any) -> bool:
+    try:
+        return bool(value)
+    except Exception:  # noqa: BLE001 - a hostile __bool__
+        return False
 
 
 def count(value: Any) -> int:
-    """An integer; -1 for anything else."""
-    return int(value) if isinstance(value, int) else -1
+    """An integer; -1 for anything else, and for one that no count can reach."""
+    number = int.__index__(value) if _is(value, int) else -1
+    return number if abs(number) < COUNT_LIMIT else -1
 
 
 def call(value: Any) -> ToolCall:
     """A tool call, read by its attributes."""
-    return ToolCall(
-        text(getattr(value, "id", value)), text(getattr(value, "name", "")), text(getattr(value, "arguments", ""))
-    )
+    return ToolCall(text(_get(value, "id", value)), text(_get(value, "name", "")), text(_get(value, "arguments", "")))
 
 
 def message(value: Any) -> Message:
     """A message, read by its attributes; what is no message at all gets its repr as content."""
-    role = getattr(value, "role", None)
+    role: Any = text(_get(value, "role"))
     if role not in {"system", "user", "assistant", "tool"}:
-        return Message("user", ODD + _repr(value))
-    tool_call_id = getattr(value, "tool_call_id", None)
+        return Message("user", text(ODD + _shown(value, repr)))
+    tool_call_id = _get(value, "tool_call_id")
     return Message(
         role,
-        text(getattr(value, "content", "")),
-        tuple(call(item) for item in many(getattr(value, "tool_calls", ()))),
+        text(_get(value, "content", "")),
+        tuple(call(item) for item in many(_get(value, "tool_calls", ()))),
         None if tool_call_id is None else text(tool_call_id),
     )
 
@@ -92,8 +116,10 @@ def record(value: Any) -> Any:
             tools=tuple(definition(item) for item in value.tools),
             options=plain(value.options),
         )
-    if isinstance(value, ToolStarted | GateAsked) and type(value.call) is not ToolCall:
+    if isinstance(value, ToolStarted):
         return replace(value, call=call(value.call))
+    if isinstance(value, GateAsked):
+        return replace(value, call=call(value.call), tainted=_truth(value.tainted), iter=count(value.iter))
     if isinstance(value, StepStarted):
         return replace(value, name=text(value.name), kind=text(value.kind))
     return value
@@ -101,22 +127,33 @@ def record(value: Any) -> Any:
 
 def definition(value: Any) -> ToolDefinition:
     """A tool definition, read by its attributes."""
-    parameters = plain(getattr(value, "parameters", None))
+    parameters = plain(_get(value, "parameters"))
     return ToolDefinition(
-        text(getattr(value, "name", value)),
-        text(getattr(value, "description", "")),
+        text(_get(value, "name", value)),
+        text(_get(value, "description", "")),
         parameters if isinstance(parameters, dict) else {},
     )
 
 
-def plain(value: Any) -> Any:
-    """A JSON value: what is none is shown by its repr."""
-    if isinstance(value, dict):
-        return {text(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (bool, int, float)) or value is None:
+def plain(value: Any, depth: int = DEPTH_LIMIT) -> Any:
+    """A JSON value that a reader gives back as it is: what is none, or too deep, is shown by its repr."""
+    try:
+        if depth and _is(value, dict):
+            return {text(key): plain(item, depth - 1) for key, item in value.items()}
+        if depth and (_is(value, list) or _is(value, tuple)):
+            return [plain(item, depth - 1) for item in value]
+    except Exception:  # noqa: BLE001 - a container that raises when it is read
+        return text(value)
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or type(value) is bool:
         return value
+    if _is(value, int) and abs(int.__index__(value)) < COUNT_LIMIT:
+        return int.__index__(value)
+    if _is(value, float) and math.isfinite(float.__pos__(value)):
+        return float.__pos__(value)
     return text(value)
 
 
@@ -124,30 +161,28 @@ def usage(value: Any) -> Usage | None:
     """Usage, read by its attributes; None where there is none."""
     if value is None:
         return None
-    return Usage(count(getattr(value, "input_tokens", None)), count(getattr(value, "output_tokens", None)))
+    return Usage(count(_get(value, "input_tokens")), count(_get(value, "output_tokens")))
 
 
 def event(value: Any) -> EventSeen:
     """An event, read by its attributes."""
-    verdict = getattr(value, "verdict", None)
-    result = getattr(value, "result", None)
-    proposed = getattr(value, "call", None)
-    error = getattr(value, "error", None)
+    said, verdict, result = _get(value, "text"), _get(value, "verdict"), _get(value, "result")
+    proposed, error = _get(value, "call"), _get(value, "error")
     names = {Allow: "allow", Deny: "deny", NeedApproval: "need_approval"}
     return EventSeen(
-        kind=text(getattr(value, "kind", value)),
-        iter=count(getattr(value, "iter", None)),
-        text=text(getattr(value, "text", None) or ""),
+        kind=text(_get(value, "kind", value)),
+        iter=count(_get(value, "iter")),
+        text="" if said is None else text(said),
         call=None if proposed is None else call(proposed),
-        verdict=None if verdict is None else names.get(type(verdict), _repr(verdict)),
-        result=None if result is None else ToolResult(text(getattr(result, "content", result)), _error_flag(result)),
-        usage=usage(getattr(value, "usage", None)),
-        error=None if error is None else type(error).__name__,
+        verdict=None if verdict is None else names.get(type(verdict)) or text(verdict),
+        result=None if result is None else ToolResult(text(_get(result, "content", result)), _error_flag(result)),
+        usage=usage(_get(value, "usage")),
+        error=None if error is None else text(type(error).__name__),
     )
 
 
 def _error_flag(result: Any) -> bool:
-    return bool(getattr(result, "is_error", False))
+    return _truth(_get(result, "is_error"))
 
 
 def error(value: BaseException, scripted: tuple[BaseException, ...]) -> ErrorSeen:
@@ -157,21 +192,21 @@ def error(value: BaseException, scripted: tuple[BaseException, ...]) -> ErrorSee
         relation = "same"
     elif any(link is item for link in _chain(value) for item in scripted):
         relation = "cause"
-    seen: dict[str, Any] = {"kind": _kind(value), "text": text(f"{type(value).__name__}: {value}"[:500])}
-    if isinstance(value, BudgetError):
-        seen |= {"resource": text(value.resource), "used": count(value.used), "limit": count(value.limit)}
-    if isinstance(value, ApprovalError):
-        seen["pending"] = tuple(
-            PendingSeen(
-                call(getattr(item, "call", item)), text(getattr(item, "marker", "")), text(getattr(item, "reason", ""))
-            )
-            for item in many(value.pending)
-        )
-    if isinstance(value, LoopError):
-        last = getattr(value, "message", None)
-        seen |= {"message": None if last is None else message(last), "usage": usage(getattr(value, "usage", None))}
-        seen["transcript"] = messages(getattr(value, "transcript", None))
+    seen: dict[str, Any] = {"kind": _kind(value), "text": text(f"{type(value).__name__}: {_shown(value, str, 500)}")}
+    if _is(value, BudgetError):
+        seen |= {name: count(_get(value, name)) for name in ("used", "limit")}
+        seen["resource"] = text(_get(value, "resource"))
+    if _is(value, ApprovalError):
+        seen["pending"] = tuple(_pending(item) for item in many(_get(value, "pending")))
+    if _is(value, LoopError):
+        last = _get(value, "message")
+        seen |= {"message": None if last is None else message(last), "usage": usage(_get(value, "usage"))}
+        seen["transcript"] = messages(_get(value, "transcript"))
     return ErrorSeen(scripted=relation, **seen)  # type: ignore[arg-type]
+
+
+def _pending(item: Any) -> PendingSeen:
+    return PendingSeen(call(_get(item, "call", item)), text(_get(item, "marker", "")), text(_get(item, "reason", "")))
 
 
 def _kind(value: BaseException) -> str:
@@ -181,16 +216,19 @@ def _kind(value: BaseException) -> str:
         (ApprovalError, "approval"),
         (ScriptExhaustedError, "script_exhausted"),
     )
-    return next((name for kind, name in kinds if isinstance(value, kind)), "other")
+    return next((name for kind, name in kinds if _is(value, kind)), "other")
 
 
-def _chain(value: BaseException) -> Iterator[BaseException]:
-    """The exception, its causes and contexts, and the members of exception groups."""
-    todo, seen = [value], 0
-    while todo and seen < CHAIN_LIMIT:
+def _chain(value: BaseException) -> Iterator[Any]:
+    """The exception, its causes and contexts, and the members of exception groups, each once."""
+    todo: list[Any] = [value]
+    seen: list[Any] = []
+    while todo and len(seen) < CHAIN_LIMIT:
         link = todo.pop()
-        seen += 1
+        if link is None or any(link is other for other in seen):
+            continue
+        seen.append(link)
         yield link
-        todo += [link for link in (link.__cause__, link.__context__) if link is not None]
-        if isinstance(link, BaseExceptionGroup):
-            todo += link.exceptions
+        todo += (_get(link, "__cause__"), _get(link, "__context__"))
+        if _is(link, BaseExceptionGroup):
+            todo += many(_get(link, "exceptions"))

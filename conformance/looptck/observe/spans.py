@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcesso
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from looptck.observation import SpanSeen
+from looptck.observe import normal
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -51,9 +52,9 @@ def _seen(span: ReadableSpan) -> SpanSeen:
     return SpanSeen(
         id=_hex(context.span_id),
         parent=_hex(span.parent.span_id) if span.parent is not None else "",
-        name=span.name,
+        name=normal.text(span.name),
         kind=span.kind.name,
-        attributes={key: list(v) if isinstance(v, tuple) else v for key, v in (span.attributes or {}).items()},
+        attributes={normal.text(key): normal.plain(value) for key, value in (span.attributes or {}).items()},
         status=span.status.status_code.name,
         ended=span.end_time is not None,
     )

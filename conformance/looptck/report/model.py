@@ -15,9 +15,11 @@ EXIT_PASS, EXIT_FAIL, EXIT_INCOMPLETE, EXIT_FAULT, EXIT_USAGE = 0, 1, 2, 3, 4
 
 
 class Data(BaseModel):
-    """A part of a report: frozen, and nothing but its fields."""
+    """A part of a report: frozen, and nothing but its fields, all of which are written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, json_schema_serialization_defaults_required=True
+    )
 
 
 class CheckReport(Data):
