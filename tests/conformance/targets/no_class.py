@@ -1,0 +1,5 @@
+"""Its loop is an object that is already made."""
+
+from __future__ import annotations
+
+Agent = object()
