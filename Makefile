@@ -9,6 +9,7 @@ SHELL := /bin/sh
 VENV ?= .venv
 PINS := requirements/pins.txt
 PACKAGES := conformance fakes reference mutants
+PROFILES := ag03 lesson4
 
 new_enough := import sys; sys.exit(sys.version_info < (3, 11))
 ifndef PYTHON
@@ -27,9 +28,11 @@ help: ## what can be made
 	@sed -n 's/^\([.a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 10
 
 .PHONY: check
-check: venv ## the suite on the reference loop, then every mutant against the suite
-	"$(VENV)/bin/looptck" check reference
-	"$(VENV)/bin/looptck" mutants
+check: venv ## of each profile: the suite on the reference loop, then every mutant against the suite
+	@for profile in $(PROFILES); do \
+		"$(VENV)/bin/looptck" check reference --profile "$$profile" || exit; \
+		"$(VENV)/bin/looptck" mutants --profile "$$profile" || exit; \
+	done
 
 .PHONY: test
 test: lint coverage ## lint, types, import rules, and the kit's own tests with branch coverage

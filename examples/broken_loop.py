@@ -1,5 +1,4 @@
 """The loop of `my_loop.py` with one classic mistake: the budget is looked at after the spend."""
-# ruff: noqa: INP001 - a file to point the kit at, no package
 
 from __future__ import annotations
 

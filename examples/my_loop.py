@@ -1,5 +1,4 @@
 """An agent loop in one file, written against the contract alone: `looptck check examples/my_loop.py` passes."""
-# ruff: noqa: INP001 - a file to point the kit at, no package
 
 from __future__ import annotations
 

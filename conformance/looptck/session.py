@@ -51,11 +51,14 @@ class ChosenTest:
 def choose(profile: str, pattern: str, seed: int) -> list[ChosenTest]:
     """The tests and checks whose name or id contains `pattern`, or matches it as a glob; all for an empty one.
 
-    Raises `NothingChosenError` where there is none.
+    A pattern that is the whole name of one chooses that alone: this is how a report says to repeat a failure. Raises
+    `NothingChosenError` where there is none.
     """
     chosen = []
+    whole = any(pattern in {test.name, *(check.id for check in test.checks)} for test in tests_of(profile))
+    matches = str.__eq__ if whole else _matches
     for test in tests_of(profile):
-        checks = [check for check in test.checks if _matches(pattern, test.name) or _matches(pattern, check.id)]
+        checks = [check for check in test.checks if matches(pattern, test.name) or matches(pattern, check.id)]
         if checks:
             wanted = {name for check in checks for name in check.on}
             scenarios = [s for s in test.build(Labels(seed, test.name)) if s.name in wanted]

@@ -29,9 +29,12 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
 def _print_away(console: Console, mutant: MutantReport) -> None:
     console.print(f"[bold red]{mutant.verdict.replace('_', ' ')}[/] [bold]{mutant.id}[/] {escape(mutant.title)}")
     console.print(f"  {mutant.message}", markup=False)
+    killer = mutant.killer
     if mutant.killed_by:
-        console.print(f"  other checks failed: {', '.join(mutant.killed_by)}", markup=False)
-    console.print(f"  meant for {mutant.killer.check} of {mutant.killer.test}; patch {mutant.patch}", markup=False)
+        other = "other " if killer.check else ""
+        console.print(f"  {other}checks failed: {', '.join(mutant.killed_by)}", markup=False)
+    meant = f"{killer.check} of {killer.test}" if killer.check else "none"
+    console.print(f"  meant for {meant}; patch {mutant.patch}", markup=False)
 
 
 def print_matrix(console: Console, report: MutantsReport) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from looptck.report.model import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS, Data, Verdict
 
-MUTANTS_SCHEMA = "looptck-mutants-1"
+MUTANTS_SCHEMA: Literal["looptck-mutants-1"] = "looptck-mutants-1"
 
 Fate = Literal["killed", "by_others", "survived", "timeout", "broken", "stale", "equivalent"]
 """`killed`: its killer failed, twice. `by_others`: only other checks did. `survived`: none did. `timeout`: its killer
@@ -62,7 +62,7 @@ class MutantCounts(Data):
 class MutantsReport(Data):
     """A whole run of the mutants. `wall_s` is in seconds, the baseline included."""
 
-    schema_name: str = Field(default=MUTANTS_SCHEMA, alias="schema")
+    schema_name: Literal["looptck-mutants-1"] = Field(default=MUTANTS_SCHEMA, alias="schema")
     profile: str
     seed: int
     baseline: Baseline

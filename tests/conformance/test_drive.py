@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Sequence
 from types import SimpleNamespace
@@ -136,6 +137,17 @@ def test_held_tools_are_let_go_one_at_a_time_in_the_order_that_is_asked_for(fini
     assert observation.levels == (2, 2, 2, 1)
 
 
+def test_a_call_in_a_form_of_the_loops_own_is_held_and_let_go_like_any() -> None:
+    class AsDict(looptck_reference.Agent):
+        def __init__(self, provider: Any, tools: Any, **options: Any) -> None:
+            super().__init__(provider, tools, **options)
+            inner = tools.call
+            tools.call = lambda call: inner({"id": call.id, "name": call.name})
+
+    observation = observe(AsDict, scenario(Turn(calls=FOUR), ANSWER, finish="last"))
+    assert (observation.died, observation.levels) == (None, (4, 3, 2, 1))
+
+
 def test_a_loop_that_uses_one_slot_is_seen_to_have_one_in_flight() -> None:
     class OneByOne(looptck_reference.Agent):
         def __init__(self, **options: Any) -> None:
@@ -199,6 +211,34 @@ class AnswersItself(Hollow):
 
 def test_a_run_that_can_do_nothing_more_is_unfinished() -> None:
     assert only(observe(Hangs)).status == "unfinished"
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_a_run_gives_back_when_it_is_given_up_is_no_answer(raises: bool) -> None:  # noqa: FBT001
+    class GivesIn(Hollow):
+        async def result(self) -> Any:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Future()
+            if raises:
+                raise RuntimeError("stopped")
+            return Message("assistant", "At the pier.")
+
+    seen = only(observe(GivesIn))
+    assert (seen.status, seen.message) == ("unfinished", None)
+
+
+def test_a_second_result_that_never_comes_leaves_the_first_an_answer() -> None:
+    class Once(Hollow):
+        taken = False
+
+        async def result(self) -> Any:
+            if self.taken:
+                await asyncio.Future()
+            self.taken = True
+            return Message("assistant", "once")
+
+    seen = only(observe(Once, scenario(result_twice=True)))
+    assert (seen.status, seen.message, seen.again) == ("answered", Message("assistant", "once"), "unfinished")
 
 
 def test_a_run_that_asks_beyond_the_script_fails_by_count() -> None:
@@ -477,6 +517,14 @@ def test_invocations_at_once_are_told_apart_by_their_input() -> None:
 
 
 # spans and HTTP
+
+
+@pytest.mark.parametrize("name", ["OTEL_SDK_DISABLED", "OTEL_TRACES_SAMPLER"])
+def test_spans_are_seen_whatever_the_environment_says_of_tracing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, {"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_SAMPLER": "always_off"}[name])
+    observation = observe(looptck_reference.Agent, scenario().model_copy(update={"tracer": True}))
+    assert observation.spans[0].name == "agent.run"
+    assert os.environ[name]
 
 
 def test_spans_are_seen_and_the_one_that_a_tool_runs_in() -> None:

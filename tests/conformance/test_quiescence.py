@@ -276,6 +276,15 @@ def test_without_proc_a_window_stands_in_for_thread_states(
     assert situation.ask() == "window"
 
 
+def test_without_proc_threads_that_were_there_before_are_not_looked_at(
+    situation: Situation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quiescence, "HAS_PROC", False)
+    situation.thread(situation.over.wait)
+    situation.strangers = threads_now()
+    assert situation.ask() == "certain"
+
+
 def test_without_proc_threads_are_those_that_python_knows(
     situation: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,8 +292,8 @@ def test_without_proc_threads_are_those_that_python_knows(
     before = threads_now()
     situation.thread(situation.over.wait)
     added = threads_now() - before
-    assert added == {str(situation.threads[0].ident)}
-    assert added <= set(other_threads(frozenset()) or {})
+    assert added == {str(situation.threads[0].native_id)}
+    assert other_threads(before) == dict.fromkeys(added, "")
 
 
 async def waiting() -> None:

@@ -82,6 +82,15 @@ def test_a_glob_chooses_what_it_matches(pattern: str, among: str) -> None:
     assert among in [*ids(chosen), ""]
 
 
+def test_a_whole_name_chooses_that_alone_though_others_contain_it() -> None:
+    assert ids(choose("ag03", "hand/usage", seed=1)) == ["hand/usage"]
+    assert set(ids(choose("ag03", "hand/usag", seed=1))) == {"hand/usage", "hand/usage-of-three"}
+
+
+def test_each_check_can_be_chosen_alone() -> None:
+    assert all(ids(choose("ag03", name, seed=1)) == [name] for name in ids(choose("ag03", "", seed=1)))
+
+
 def test_a_glob_matches_from_end_to_end() -> None:
     with pytest.raises(NothingChosenError):
         choose("ag03", "and/answe[r]", seed=1)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from looptck.lesson4.scenario import Ask, Reply, Scenario, Task
 
 _NEVER = RunSeen(status="raised", requests=(), dispatched=(), raised="this run was never made")
-DENIED, FAILED, UNKNOWN = "denied: ", "error: ", "error: "
+DENIED, FAILED = "denied: ", "error: "
 
 
 class Evidence:

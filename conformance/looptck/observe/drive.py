@@ -15,7 +15,7 @@ from looptck.adapter import Outcome, Run
 from looptck.observation import EventSeen, InvocationSeen, Observation, Status
 from looptck.observe import normal
 from looptck.observe.quiescence import LATE, QuiescentLoop, threads_now
-from looptck.observe.rig import Rig
+from looptck.observe.rig import Rig, key_of
 from looptck.observe.transport import transport
 from looptck.observe.watchdog import Watchdog
 from looptck_fakes import ToolEnded, ToolStarted
@@ -130,8 +130,12 @@ class _Drive:
         events: tuple[EventSeen, ...],
     ) -> InvocationSeen:
         status: Status = "answered" if outcome.error is None else "failed"
-        if isinstance(outcome.error, asyncio.CancelledError):
-            status = self.stuck or "cancelled"
+        if (
+            self.stuck is not None and outcome.again is None
+        ):  # what a run gives back when the kit gives it up is no answer
+            status, outcome.message = self.stuck, None
+        elif isinstance(outcome.error, asyncio.CancelledError):
+            status = "cancelled"
         return InvocationSeen(
             status=status,
             began=marks[0],
@@ -220,8 +224,8 @@ class _Drive:
         held = self.rig.tool_stage.held
         if held:
             self.levels.append(len(held))
-            order = {call.call(): number for number, call in enumerate(self.rig.scenario.calls())}
-            by_call = sorted(held, key=lambda item: order.get(item.key, -1))  # type: ignore[call-overload]
+            order = {key_of(call.call()): number for number, call in enumerate(self.rig.scenario.calls())}
+            by_call = sorted(held, key=lambda item: order.get(key_of(normal.call(item.key)), -1))
             self.rig.tool_stage.release(by_call[-1 if self.rig.scenario.finish == "last" else 0])
             return True
         for item in self.rig.model_stage.held:

@@ -148,7 +148,7 @@ def _settling(waiter: _Waiter) -> float:
 def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:
     """Context-switch counters of every other thread of this process by thread id; None when one is not asleep."""
     if not HAS_PROC:
-        return {str(thread.ident): "" for thread in threading.enumerate() if thread is not threading.current_thread()}
+        return dict.fromkeys(threads_now() - strangers - {str(threading.get_native_id())}, "")
     me, found = str(threading.get_native_id()), {}
     for thread in os.listdir(_PROC_TASKS):  # noqa: PTH208 - runs at every look
         if thread == me or thread in strangers:
@@ -165,4 +165,4 @@ def threads_now() -> frozenset[str]:
     """Ids of the threads that exist now, as `other_threads` names them."""
     if HAS_PROC:
         return frozenset(os.listdir(_PROC_TASKS))  # noqa: PTH208 - same names as in other_threads
-    return frozenset(str(thread.ident) for thread in threading.enumerate())
+    return frozenset(str(thread.native_id) for thread in threading.enumerate())

@@ -58,7 +58,7 @@ class Rig:
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
-        self._calls = {_key(call.call()): call for call in scenario.calls()}
+        self._calls = {key_of(call.call()): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
         self._turns = [tuple(self.fake_turn(turn) for turn in inv.turns) for inv in scenario.invocations]
         self._runners: dict[int, RecordingRunner] = {}
@@ -157,7 +157,7 @@ class Rig:
         return self.active[0]
 
     def _answer(self, call: ToolCall) -> Answer:
-        known = self._calls.get(_key(call))
+        known = self._calls.get(key_of(call))
         if known is None:
             return ValueError(f"no such call in the scenario: {call}")
         if known.raises is not None:
@@ -165,7 +165,7 @@ class Rig:
         return known.result()
 
     def _rule(self, call: ToolCall, _context: CallContext) -> Rule:
-        known = self._calls.get(_key(call))
+        known = self._calls.get(key_of(call))
         if known is None or known.verdict == "allow":
             return Allow()
         if known.verdict == "deny":
@@ -175,7 +175,7 @@ class Rig:
         return NeedApproval(known.marker, known.reason)
 
 
-def _key(call: ToolCall) -> tuple[str, str, str]:
+def key_of(call: ToolCall) -> tuple[str, str, str]:
     """What a call is looked up by."""
     return call.id, call.name, canonical(call.arguments)
 

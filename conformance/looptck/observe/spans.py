@@ -24,7 +24,9 @@ class SpanLog(SpanProcessor):
     def __init__(self) -> None:
         self._spans: list[Span] = []
         ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-        with mock.patch.object(os, "environ", ours):  # a user's settings must not switch the kit's own tracer off
+        with mock.patch.dict(
+            os.environ, ours, clear=True
+        ):  # a user's settings must not switch the kit's own tracer off
             provider = TracerProvider(
                 sampler=ALWAYS_ON, resource=Resource.get_empty(), shutdown_on_exit=False, span_limits=SpanLimits()
             )
