@@ -91,7 +91,7 @@ class ContractAdapter:
             stream = run.agents[run.agent_key].invoke(run.messages)
         except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
             outcome.error = error
-            outcome.problems.append(NO_STREAM + _told(error))
+            outcome.problems.append(NO_STREAM + told(error))
             return outcome
         missing = [method for method in STREAM_METHODS if not callable(getattr(stream, method, None))]
         if "result" in missing:
@@ -116,7 +116,7 @@ class ContractAdapter:
         except BaseException as error:  # noqa: BLE001 - see above
             if outcome.message is not None:
                 hung = isinstance(error, asyncio.CancelledError)  # the kit's own doing, when nothing more could happen
-                outcome.again = "unfinished" if hung else _told(error)
+                outcome.again = "unfinished" if hung else told(error)
             else:
                 outcome.error = error
 
@@ -136,10 +136,10 @@ def _ask(stream: Any, name: str, outcome: Outcome) -> None:
     try:
         setattr(outcome, name, getattr(stream, name)())
     except Exception as error:  # noqa: BLE001 - see above
-        outcome.problems.append(f"{name}() raised {_told(error)}")
+        outcome.problems.append(f"{name}() raised {told(error)}")
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """An error by type and text; by its type alone where its text cannot be had."""
     try:
         return f"{type(error).__name__}: {error}"

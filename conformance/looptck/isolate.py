@@ -166,8 +166,7 @@ def _ended(child: _Child, code: int, scenario: Any) -> Any:
     """What is said of a scenario whose child ended before it was observed."""
     seen = child.batch.profile.observation
     if child.timed_out:
-        why = "the real-time limit passed while the event loop had no turn: something computes or blocks without await"
-        return seen(scenario.name, died=why, blame="limit")
+        return seen(scenario.name, died=child.batch.profile.over_limit, blame="limit")
     if child.oversized:
         why = f"what was seen of the loop fills more than {_MAX_MESSAGE >> 20} MB"
         return seen(scenario.name, died=why, blame="limit")

@@ -46,6 +46,8 @@ class Profile:
     remarks: Callable[[Any], list[str]]
     evidence: Callable[[Any, Any], Any]
     rows: Callable[[Any], Sequence[Row]]
+    over_limit: str
+    """What is said of a loop that outlasts the real-time limit without giving the kit a turn."""
 
 
 @cache
@@ -74,6 +76,8 @@ def _ag03() -> Profile:
         remarks=worked.remarks,
         evidence=Evidence,
         rows=worked.rows,
+        over_limit="the real-time limit passed while the event loop had no turn: "
+        "something computes or blocks without await",
     )
 
 
@@ -96,4 +100,5 @@ def _lesson4() -> Profile:
         remarks=worked.remarks,
         evidence=Evidence,
         rows=worked.rows,
+        over_limit="the real-time limit passed before run() returned",
     )

@@ -60,7 +60,7 @@ class Target:
             msg = f"{self.text} has no {self.name}; name another with {self._place()}:Name"
             raise BrokenTargetError(msg)
         if not isinstance(loop, type):
-            msg = f"{self._place()}:{self.name} is no class; what is checked is a class with a method invoke(messages)"
+            msg = f"{self._place()}:{self.name} is no class"
             raise NoInterfaceError(msg)
         return ContractAdapter(loop) if adapt is None else adapt(loop, module)
 

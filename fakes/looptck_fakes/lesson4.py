@@ -27,11 +27,16 @@ def tool_call(name: str, arguments: Mapping[str, Any] | None = None, *, id: str 
     return ToolCall(id, name, arguments if arguments is not None else {})
 
 
+MOST_BEYOND = 100
+"""Calls beyond its script that a model still records."""
+
+
 class FakeModel:
     """A `Model` that replies with its script and keeps what it was sent, as snapshots, in `calls`.
 
     Each entry of `calls` is a dictionary of `messages`, `tools`, `max_output_tokens` and `temperature`. Asked beyond
-    the script it records the call and raises `ScriptExhaustedError`.
+    the script it records the call and raises `ScriptExhaustedError`; past `MOST_BEYOND` such calls it only raises, so
+    that somebody who asks for ever does not fill the memory.
     """
 
     def __init__(self, replies: Sequence[Reply]) -> None:
@@ -54,14 +59,15 @@ class FakeModel:
     ) -> Completion:
         """The next reply of the script."""
         place = len(self.calls)
-        self.calls.append(
-            {
-                "messages": copy.deepcopy(list(messages)),
-                "tools": copy.deepcopy(tools),
-                "max_output_tokens": max_output_tokens,
-                "temperature": temperature,
-            }
-        )
+        if place < len(self._replies) + MOST_BEYOND:
+            self.calls.append(
+                {
+                    "messages": copy.deepcopy(list(messages)),
+                    "tools": copy.deepcopy(tools),
+                    "max_output_tokens": max_output_tokens,
+                    "temperature": temperature,
+                }
+            )
         if place >= len(self._replies):
             msg = f"the script has no reply for model call {place + 1}"
             raise ScriptExhaustedError(msg)

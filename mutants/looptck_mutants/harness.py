@@ -83,14 +83,12 @@ class Harness:
     def baseline(self) -> Baseline:
         """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes, and `KitFaultError`."""
         begun = time.perf_counter()
-        reports: list[TestReport] = []
         batches = [Batch(n, self._loader({}), test.scenarios, self._profile) for n, test in enumerate(self._tests)]
         seen: dict[int, list[Observation]] = {}
         for batch, _, observation in observe_forked(batches, jobs=self._jobs):
             seen.setdefault(batch.key, []).append(observation)
-            if len(seen[batch.key]) == len(batch.scenarios):
-                reports.append(self._judge(self._tests[batch.key], seen[batch.key], "the unmutated loop"))
         wall = time.perf_counter() - begun
+        reports = [self._judge(test, seen[n], "the unmutated loop") for n, test in enumerate(self._tests)]
         red = [(check.id, check.message) for report in reports for check in report.checks if check.verdict != "pass"]
         if red:
             more = f" (and {len(red) - 1} more)" if len(red) > 1 else ""

@@ -69,6 +69,7 @@ class RunSeen:
     used_tool: dict[str, Any] | None = None
     requested_tool: dict[str, Any] | None = None
     history_untouched: bool = True
+    kept: bool = False
     problems: tuple[str, ...] = ()
 
 

@@ -10,10 +10,11 @@ import copy
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from looptck.adapter import NoInterfaceError
+from looptck.adapter import NoInterfaceError, told
 from looptck.contract.lesson4 import FatalToolError, ToolCall, ToolError
 from looptck.lesson4.adapter import Agents
 from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, SpanSeen, StepSeen
@@ -48,11 +49,12 @@ def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) ->
     except NoInterfaceError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
-        return Observation(scenario.name, died=f"the loop could not be built: {type(error).__name__}: {error}")
-    runs = []
+        return Observation(scenario.name, died=text(f"the loop could not be built: {told(error)}"))
+    made = []
     for number, task in enumerate(scenario.runs):
         rig.begin(task)
-        runs.append(_run(adapter, agent, rig, number))
+        made.append(_run(adapter, agent, rig, number))
+    runs = [_once_more(seen, run, scenario) for seen, run in made]
     spans = tuple(SpanSeen(text(span.name), plain(span.attributes), span.ended) for span in rig.tracer.spans)
     return Observation(scenario.name, tuple(runs), spans, costs)
 
@@ -104,43 +106,56 @@ class _Rig:
         return ask.answer
 
 
-def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> RunSeen:
+def _once_more(seen: RunSeen, run: Any, scenario: Scenario) -> RunSeen:
+    """A run as it was seen, and whether it is still the same now that all runs are made."""
+    if seen.status != "returned":
+        return seen
+    now = replace(seen, **_returned(run, [ask.name for ask in scenario.asks()]))
+    return replace(seen, kept=now == seen)
+
+
+def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> tuple[RunSeen, Any]:
     task = rig.scenario.runs[number]
     history = None if task.history is None else [dict(message) for message in task.history]
     before = copy.deepcopy(history)
     fields: dict[str, Any]
+    run: Any = None
     try:
         run = adapter.run(agent, task.task, history)
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
         scripted = isinstance(error, ScriptedModelError)
-        fields = {"status": "raised", "raised": text(f"{type(error).__name__}: {error}"), "scripted": scripted}
+        fields = {"status": "raised", "raised": text(told(error)), "scripted": scripted}
     else:
         fields = {"status": "returned"} | _returned(run, [ask.name for ask in rig.scenario.asks()])
-    return RunSeen(
+    seen = RunSeen(
         requests=tuple(_request(call) for call in rig.model.calls),
         dispatched=tuple(call_line(call) for call in rig.registry.dispatched),
         history_untouched=history == before,
         **fields,
     )
+    return seen, run
 
 
 def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
     """What a finished run says of itself; what it does not offer is a problem, not an error."""
     problems: list[str] = []
+    missing: list[str] = []
 
     def ask(name: str, *args: Any, call: bool = False) -> Any:
         try:
             value = getattr(run, name)
             return value(*args) if call else value
+        except AttributeError:
+            missing.append(name)
         except Exception as error:  # noqa: BLE001 - see above
-            problems.append(f"{name}: {type(error).__name__}: {error}")
-            return None
+            problems.append(text(f"{name}: {told(error)}"))
+        return None
 
     stop, ok, cost = ask("stop"), ask("ok"), ask("cost")
     number = float(cost) if isinstance(cost, int | float | Decimal) and math.isfinite(cost) else -1.0
     return {
         "stop": text(getattr(stop, "value", stop)),
-        "stop_is_text": isinstance(stop, str),
+        "stop_is_text": isinstance(stop, str) and isinstance(getattr(stop, "value", None), str),
         "ok": ok if isinstance(ok, bool) else None,
         "output": text(ask("output")),
         "steps": tuple(_step(step) for step in many(ask("steps"))),
@@ -154,18 +169,31 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "blocked": _names(ask("blocked_tools", call=True)),
         "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
         "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
-        "problems": tuple(dict.fromkeys(problems)),
+        "problems": tuple(dict.fromkeys(problems + _missing(run, missing))),
     }
 
 
+def _missing(run: Any, names: list[str]) -> list[str]:
+    """One line for everything that a run does not have."""
+    what = ", ".join(dict.fromkeys(names))
+    return [f"run() returned a {type(run).__name__}, which has no {what}"] if names else []
+
+
 def _step(step: Any) -> StepSeen:
-    lists = (_names(getattr(step, name, None)) for name in ("requested_names", "succeeded_names", "blocked_names"))
-    completion = getattr(step, "completion", None)
+    lists = (_names(_part(step, name)) for name in ("requested_names", "succeeded_names", "blocked_names"))
     results = tuple(
-        f"{text(getattr(r, 'tool_call_id', ''))} {getattr(r, 'ok', None)} {text(getattr(r, 'content', ''))}"
-        for r in many(getattr(step, "tool_results", None))
+        f"{text(_part(r, 'tool_call_id'))} {_part(r, 'ok')} {text(_part(r, 'content'))}"
+        for r in many(_part(step, "tool_results"))
     )
-    return StepSeen(count(getattr(step, "index", None)), text(getattr(completion, "text", None)), results, *lists)
+    return StepSeen(count(_part(step, "index")), text(_part(_part(step, "completion"), "text")), results, *lists)
+
+
+def _part(value: Any, name: str) -> Any:
+    """An attribute; None where it is missing or cannot be read, which is the loop's affair."""
+    try:
+        return getattr(value, name, None)
+    except Exception:  # noqa: BLE001 - a property of the loop's own may raise anything
+        return None
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from looptck.contract.lesson4 import Stop
+from looptck.contract.lesson4 import Completion, Stop, ToolResult
 from looptck.lesson4.evidence import Evidence, answer, dispatched
 from looptck.lesson4.observe import NEVER_ASKED
 from looptck.suite.lesson4.building import Builder, Outcome, metered
@@ -89,7 +89,7 @@ def ok(e: Evidence) -> Finding:
 
 @SINGLE.check("single/stop-is-text", "stop-is-text", "single")
 def stop_is_text(e: Evidence) -> Finding:
-    """The stop reason is a string, so that it logs and serialises as it is."""
+    """The stop reason is a string, so that it logs and serialises as it is, and has its value."""
     return equal(expected=True, seen=e.run().stop_is_text)
 
 
@@ -130,7 +130,13 @@ def options(e: Evidence) -> Finding:
 def context(labels: Labels) -> tuple[Scenario, ...]:
     """Two tools, then an answer, with nothing before the task; and with a history."""
     b = Builder(labels)
-    history = ({"role": "user", "content": labels.text()}, {"role": "assistant", "content": labels.text()})
+    earlier = b.ask()
+    history = (
+        {"role": "user", "content": labels.text()},
+        Completion(tool_calls=(earlier.call(),)).as_message(),
+        ToolResult(earlier.id, earlier.name, labels.text()).as_message(),
+        {"role": "assistant", "content": labels.text()},
+    )
     replies = (b.turn(spent=b.drawn_spending()), b.turn(spent=b.drawn_spending()), b.answer(b.drawn_spending()))
     regrown = b.scenario("regrown", *replies)
     past = regrown.model_copy(
@@ -175,6 +181,14 @@ def history_untouched(e: Evidence) -> Finding:
     return equal({"ran": True, "untouched": True}, seen)
 
 
+@CONTEXT.check("history/not-of-run", "trajectory", "past")
+def not_of_run(e: Evidence) -> Finding:
+    """What the history tells of tools belongs to an earlier run: the lists are of this one."""
+    names = [ask.name for ask in e.scenario.asks()]
+    seen = {"requested": e.run().requested, "trajectory": e.run().trajectory}
+    return equal({"requested": names, "trajectory": names}, seen)
+
+
 def lists(labels: Labels) -> tuple[Scenario, ...]:
     """A turn whose calls have every outcome but a fatal one; a blocked injection."""
     b = Builder(labels)
@@ -183,8 +197,21 @@ def lists(labels: Labels) -> tuple[Scenario, ...]:
     mixed = [b.ask(outcome, name=name) for outcome, name in zip(outcomes, names, strict=True)]
     return (
         b.scenario("mixed", b.turn(*mixed), b.turn(b.ask(name=names[0])), b.answer()),
-        b.scenario("injected", b.turn(b.ask(name=names[0])), b.turn(b.ask("denied", name=names[1])), b.answer()),
+        b.scenario("injected", b.turn(_like_an_error(b)), b.turn(b.ask("denied", name=names[1])), b.answer()),
+        b.scenario("insisting", *(b.turn(b.ask("denied", name=names[0])) for _ in range(2)), b.answer()),
+        b.scenario("same-tool", b.turn(*_of_one_tool(b)), b.answer()),
     )
+
+
+def _like_an_error(b: Builder) -> Ask:
+    """A call that is answered well, with a text that reads like a failure."""
+    return b.ask().model_copy(update={"answer": "error: no such word in this log"})
+
+
+def _of_one_tool(b: Builder) -> list[Ask]:
+    """Three calls of one tool, two of them the same."""
+    first = b.ask()
+    return [first, b.ask(name=first.name), first.model_copy(update={"id": b.labels.call_id()})]
 
 
 LISTS = Test("test_requested_is_not_executed", "The Step record, and requested versus executed", lists)
@@ -194,14 +221,14 @@ def _names(asks: list[Ask], *outcomes: str) -> list[str]:
     return [ask.name for ask in asks if not outcomes or ask.outcome in outcomes]
 
 
-@LISTS.check("lists/results-appended", "results-appended", "mixed")
+@LISTS.check("lists/results-appended", "results-appended", "mixed", "same-tool")
 def every_result(e: Evidence) -> Finding:
     """The result of every call is appended, of failed, denied and unknown ones too, in call order."""
     requests = e.run().requests
     return equal(e.conversation(1), e.lines(requests[1].messages) if len(requests) > 1 else e.ending())
 
 
-@LISTS.check("lists/dispatched", "calls-dispatched", "mixed", "injected")
+@LISTS.check("lists/dispatched", "calls-dispatched", "mixed", "injected", "same-tool")
 def every_call(e: Evidence) -> Finding:
     """Every call goes to the registry, in call order: it is the registry that denies."""
     return equal(dispatched(list(e.scenario.asks())), list(e.run().dispatched))
@@ -214,19 +241,19 @@ def goes_on(e: Evidence) -> Finding:
     return equal({"stop": Stop.ANSWERED.value, "model calls": 3}, seen)
 
 
-@LISTS.check("lists/requested", "requested-tools", "mixed", "injected")
+@LISTS.check("lists/requested", "requested-tools", "mixed", "injected", "insisting")
 def requested(e: Evidence) -> Finding:
     """requested_tools() lists what the model asked for, in order, blocked calls among it."""
     return equal(_names(list(e.scenario.asks())), list(e.run().requested))
 
 
-@LISTS.check("lists/trajectory", "trajectory", "mixed", "injected")
+@LISTS.check("lists/trajectory", "trajectory", "mixed", "injected", "same-tool")
 def ran_well(e: Evidence) -> Finding:
     """The list of trajectory() is what ran and came back well, and nothing else."""
     return equal(_names(list(e.scenario.asks()), "ok"), list(e.run().trajectory))
 
 
-@LISTS.check("lists/blocked", "blocked-tools", "mixed", "injected")
+@LISTS.check("lists/blocked", "blocked-tools", "mixed", "injected", "insisting")
 def blocked(e: Evidence) -> Finding:
     """blocked_tools() lists what was asked for and denied, unknown or failed."""
     return equal(_names(list(e.scenario.asks()), "failed", "denied", "unknown"), list(e.run().blocked))
@@ -295,6 +322,12 @@ def own_messages(e: Evidence) -> Finding:
     expected = [[e.conversation(3, place), e.spent(3, place).total] for place in (0, 1)]
     seen = [[e.lines(e.run(n).messages), e.run(n).input_tokens + e.run(n).output_tokens] for n in (0, 1)]
     return equal(expected, seen)
+
+
+@RUNS.check("runs/kept", "runs-share-nothing", "two-runs")
+def kept(e: Evidence) -> Finding:
+    """A finished run stays as it was while the agent makes the next one."""
+    return equal([True, True], [e.run(place).kept for place in (0, 1)])
 
 
 @RUNS.check("model-error/no-answer", "model-error", "raising")
