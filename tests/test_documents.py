@@ -9,9 +9,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import get_args
@@ -22,21 +22,24 @@ import typer
 from looptck import cli, suite
 from looptck.report import model
 from looptck.requirements import Requirement, requirements
+from looptck.suite import PROFILES
 from looptck.suite.labels import Labels
+from looptck_mutants.manifest import Mutant
 from looptck_mutants.outcome import Fate
 from looptck_mutants.profiles import mutants_of
 
 ROOT = Path(__file__).parents[1]
-PROFILE = "ag03"
 PACKAGES = ("conformance/looptck", "fakes/looptck_fakes", "reference/looptck_reference", "mutants/looptck_mutants")
 WITH_CONSOLE = ("README.md", "CONTRIBUTING.md", "examples/README.md")
-WITH_PYTHON = ("README.md", "CONTRIBUTING.md")
+WITH_PYTHON = ("README.md", "CONTRIBUTING.md", "docs/adapters.md")
 ALL = sorted(
     str(path.relative_to(ROOT)) for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
 )
 
 GAP = "…"
 """Stands for lines of output that a document leaves out."""
+STARTS = {"looptck": ("-m", "looptck"), "python": ()}
+"""The commands that documents show, as arguments of this interpreter."""
 
 
 def read(document: str) -> str:
@@ -61,9 +64,9 @@ class Shown:
 
 
 def shown_in(document: str) -> Iterator[Shown]:
-    """Every `$ looptck …` of the document's console blocks; `$ echo $?` behind it shows its exit code."""
+    """Every command of the document's console blocks; `$ echo $?` behind it shows its exit code."""
     for block in blocks(document, "console"):
-        assert block.startswith("$ looptck "), f"{document} has a console block that no test runs: {block[:40]!r}"
+        assert block.startswith("$ "), f"{document} has a console block that no test runs: {block[:40]!r}"
         shown: Shown | None = None
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *lines = part.splitlines()
@@ -78,12 +81,10 @@ def shown_in(document: str) -> Iterator[Shown]:
 def run(command: str) -> tuple[int, tuple[str, ...]]:
     """Exit code and lines of standard output of a command of the documents."""
     name, *arguments = command.split()
-    assert name == "looptck"
     env = {key: value for key, value in os.environ.items() if key not in {"FORCE_COLOR", "LOOPTCK_TRACEBACK"}}
     env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-m", "looptck", *arguments], cwd=ROOT, env=env, capture_output=True, check=False
-    )
+    line = [sys.executable, *STARTS[name], *arguments]
+    done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, check=False)
     return done.returncode, tuple(line.rstrip() for line in done.stdout.decode().splitlines())
 
 
@@ -163,25 +164,50 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
-def mutants_table() -> str:
-    """The mutants that the specification names, and how many more there are."""
-    named = [mutant for mutant in mutants_of(PROFILE) if mutant.id.startswith("s")]
-    more = [mutant for mutant in mutants_of(PROFILE) if not mutant.id.startswith("s")]
-    lines = ["| mutant | mistake | killed by |", "|---|---|---|"]
-    for mutant in named:
-        assert mutant.killer is not None, "the specification names the test that kills each"
-        lines.append(f"| {mutant.id} | {cell(mutant.title)} | `{mutant.killer.check}` of {mutant.killer.test} |")
-    lines += ["", f"{len(more)} more, {more[0].id} to {more[-1].id}, stand for what these leave uncovered, so that"]
-    lines += ["every check fails on at least one mutant. `looptck explain ID` tells of each."]
+def profiles_table() -> str:
+    """What there is of each profile, counted."""
+    lines = ["| profile | requirements | tests | checks | mutants |", "|---|---|---|---|---|"]
+    for profile in PROFILES:
+        tests = suite.tests_of(profile)
+        counted = (requirements(profile), tests, [check for test in tests for check in test.checks])
+        numbers = map(len, (*counted, mutants_of(profile)))
+        lines.append(f"| `{profile}` | {' | '.join(map(str, numbers))} |")
     return "\n".join(lines)
 
 
-def requirements_table() -> str:
+def named_mutants() -> str:
+    """The mutants that the specification of ag03 names itself."""
+    lines = ["| mutant | mistake | killed by |", "|---|---|---|"]
+    for mutant in mutants_of("ag03"):
+        if mutant.id.startswith("s"):
+            assert mutant.killer is not None, "the specification names the test that kills each"
+            lines.append(f"| {mutant.id} | {cell(mutant.title)} | `{mutant.killer.check}` of {mutant.killer.test} |")
+    return "\n".join(lines)
+
+
+def mutants_table(profile: str) -> str:
+    """All mutants of a profile, under the test that has to kill them."""
+    parts = []
+    for test in suite.tests_of(profile):
+        own = [mutant for mutant in mutants_of(profile) if mutant.killer and mutant.killer.test == test.name]
+        parts += [f"### {test.name}", "", *mutant_rows(own), ""]
+    assert all(mutant.killer for mutant in mutants_of(profile)), "an equivalent mutant needs a place on the page"
+    return "\n".join(parts).rstrip()
+
+
+def mutant_rows(mutants: Sequence[Mutant]) -> Iterator[str]:
+    yield from ("| mutant | mistake | killed by |", "|---|---|---|")
+    for mutant in mutants:
+        assert mutant.killer is not None, "the caller has chosen them by their killers"
+        yield f"| {mutant.id} | {cell(mutant.title)} | `{mutant.killer.check}` |"
+
+
+def requirements_table(profile: str) -> str:
     """Every record, with its checks or the reason why there is none."""
     lines = ["| requirement | section | level | statement | checks |", "|---|---|---|---|---|"]
-    for record in requirements(PROFILE).values():
+    for record in requirements(profile).values():
         known = [
-            check.id for test in suite.tests_of(PROFILE) for check in test.checks if check.requirement == record.id
+            check.id for test in suite.tests_of(profile) for check in test.checks if check.requirement == record.id
         ]
         served = ", ".join(f"`{name}`" for name in known) or f"none: {record.unchecked}"
         row = (f"`{record.id}`", record.section, record.level, record.statement, served)
@@ -189,9 +215,9 @@ def requirements_table() -> str:
     return "\n".join(lines)
 
 
-def readings() -> str:
+def readings(profile: str) -> str:
     """The records with alternatives."""
-    return "\n\n".join(reading(record) for record in requirements(PROFILE).values() if record.alternatives)
+    return "\n\n".join(reading(record) for record in requirements(profile).values() if record.alternatives)
 
 
 def reading(record: Requirement) -> str:
@@ -202,11 +228,14 @@ def cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-TABLES = {
-    ("README.md", "mutants"): mutants_table,
-    ("docs/requirements.md", "requirements"): requirements_table,
-    ("docs/requirements.md", "readings"): readings,
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    ("README.md", "profiles"): profiles_table,
+    ("README.md", "mutants"): named_mutants,
 }
+for each in PROFILES:
+    TABLES["docs/mutants.md", f"mutants {each}"] = partial(mutants_table, each)
+    TABLES["docs/requirements.md", f"requirements {each}"] = partial(requirements_table, each)
+    TABLES["docs/requirements.md", f"readings {each}"] = partial(readings, each)
 
 
 def between(name: str) -> re.Pattern[str]:
@@ -230,6 +259,10 @@ def test_the_verdicts_are_told() -> None:
     assert first_column("README.md", "### Verdicts") == list(get_args(model.Verdict))
 
 
+def test_the_profiles_are_told() -> None:
+    assert first_column("README.md", "## A loop of your own") == [f"`{profile}`" for profile in PROFILES]
+
+
 def test_the_exit_codes_are_told() -> None:
     codes = [model.EXIT_PASS, model.EXIT_FAIL, model.EXIT_INCOMPLETE, cli.EXIT_FAULT, cli.EXIT_USAGE]
     assert first_column("README.md", "### Exit codes") == [str(code) for code in [*codes, cli.EXIT_INTERRUPTED]]
@@ -249,9 +282,10 @@ def test_the_options_of_the_command_line_are_told_and_no_others() -> None:
     assert told - {"--help"} == {option for option in known if option.startswith("-")}
 
 
-def test_the_features_that_an_adapter_may_lack_are_told() -> None:
-    scenarios = [s for test in suite.tests_of(PROFILE) for s in test.build(Labels(0, test.name))]
-    told = re.search(r"^`lacks` maps [^:]*:(.*?)\.\s", read("README.md"), re.DOTALL | re.MULTILINE)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_features_that_an_adapter_may_lack_are_told(profile: str) -> None:
+    scenarios = [s for test in suite.tests_of(profile) for s in test.build(Labels(0, test.name))]
+    told = re.search(rf"^\* `{profile}`:(.*?)\.$", read("docs/adapters.md"), re.DOTALL | re.MULTILINE)
     assert told is not None
     known = {feature for scenario in scenarios for feature in scenario.features()}
     assert re.findall(r"`(\w+)`", told[1]) == sorted(known)
@@ -260,13 +294,26 @@ def test_the_features_that_an_adapter_may_lack_are_told() -> None:
 # ------------------------------------------------------------------------------------------------------- links and maps
 
 
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: str) -> set[str]:
+    """What links may name of a document: its headings, in lower case, without punctuation, joined by hyphens."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(FENCED, "", read(document)), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("document", ALL)
 def test_links_into_the_repository_lead_somewhere(document: str) -> None:
-    targets = re.findall(
-        r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"^```.*?^```$", "", read(document), flags=re.DOTALL | re.MULTILINE)
-    )
-    places = [target for target in targets if not target.startswith("https://")]
-    assert [place for place in places if not (ROOT / document).parent.joinpath(place).exists()] == []
+    lost = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(FENCED, "", read(document))):
+        place, _, anchor = target.partition("#")
+        file = (ROOT / document).parent.joinpath(place).resolve() if place else ROOT / document
+        if target.startswith("https://"):
+            continue
+        if not file.exists() or (anchor and anchor not in anchors(str(file.relative_to(ROOT)))):
+            lost.append(target)
+    assert lost == []
 
 
 @pytest.mark.parametrize("document", ALL)

@@ -94,7 +94,7 @@ class InvocationSeen:
 
 @dataclass(frozen=True, slots=True)
 class SpanSeen:
-    """A span that the loop started; ids are those of this observation's tracer, `parent` is empty at a root."""
+    """A span that the loop started. Spans are numbered as they start; `parent` is empty at a root."""
 
     id: str
     parent: str

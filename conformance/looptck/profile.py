@@ -7,7 +7,7 @@ specifications stands here, as the functions and types that each brings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from looptck.suite import PROFILES, tests_of
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from looptck.report.model import Verdict
     from looptck.report.row import Row
     from looptck.suite.model import Test
+
+_REMEMBERED = 256
+"""Observations that are kept by their JSON: of most mutants, most are those of the unmutated loop to the letter."""
 
 __all__ = ["PROFILES", "Profile", "profile_of"]
 
@@ -70,7 +73,7 @@ def _ag03() -> Profile:
         observe=lambda adapter, scenario, limit: observe_here(adapter, scenario, limit=limit),
         observation=observation.Observation,
         encode=observation.to_json,
-        decode=observation.from_json,
+        decode=lru_cache(_REMEMBERED)(observation.from_json),
         spoiled=lambda seen: any(run.status in {"unfinished", "timeout"} for run in seen.invocations),
         obstacle=worked.obstacle,
         remarks=worked.remarks,
@@ -94,7 +97,7 @@ def _lesson4() -> Profile:
         observe=lambda adapter, scenario, _limit: observe_here(adapter, scenario),
         observation=observation.Observation,
         encode=observation.to_json,
-        decode=observation.from_json,
+        decode=lru_cache(_REMEMBERED)(observation.from_json),
         spoiled=lambda _seen: False,
         obstacle=lambda _seen: None,
         remarks=worked.remarks,

@@ -7,11 +7,10 @@ the reference is already there or the patched text was not what ran.
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from looptck.isolate import Batch, observe_forked
@@ -21,6 +20,7 @@ from looptck.profile import profile_of
 from looptck.requirements import requirements
 from looptck.session import ChosenTest, choose
 from looptck.target import BrokenTargetError, Target
+from looptck.warm import warm
 from looptck_mutants.mutated_import import AlreadyImported, installed_sources, serving
 from looptck_mutants.outcome import Baseline, KillerReport, MutantReport, MutantsReport, counts_of, fate_of
 from looptck_mutants.patchfile import PACKAGE, PatchError, apply, load
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _EXPECTED = 20
 """A mutant's scenario may take this many times what the whole suite takes on the unmutated loop."""
 _LIMIT_AT_LEAST = 5.0
-_HTTP_STACK = ("looptck.provider", "looptck_fakes.server")
-"""What scenarios over HTTP import when they run: half of what a child would spend on a mutant."""
 
 
 class RedBaselineError(Exception):
@@ -76,9 +74,8 @@ class Harness:
         self._sources = installed_sources(PACKAGE)
         self._limit = LIMIT
         self._open = ExitStack()
-        if any(getattr(scenario, "transport", "") == "http" for test in self._tests for scenario in test.scenarios):
-            for module in _HTTP_STACK:
-                importlib.import_module(module)
+        self._green: dict[int, list[Observation]] = {}
+        warm(self._profile, [scenario for test in self._tests for scenario in test.scenarios])
 
     def baseline(self) -> Baseline:
         """The suite on the unmutated loop. Raises `RedBaselineError` unless every check passes, and `KitFaultError`."""
@@ -94,6 +91,7 @@ class Harness:
             more = f" (and {len(red) - 1} more)" if len(red) > 1 else ""
             msg = f"the suite does not pass on the unmutated loop: {red[0][0]}{more} {red[0][1]}"
             raise RedBaselineError(msg)
+        self._green = seen
         self._limit = max(_LIMIT_AT_LEAST, min(LIMIT, wall * _EXPECTED))
         verdict: Verdict = "pass"
         return Baseline(verdict=verdict, checks=sum(len(r.checks) for r in reports), wall_s=round(wall, 3))
@@ -152,9 +150,12 @@ class Harness:
             case.broken = target
             return
         place = 0
-        for test in self._tests:
-            report = self._judge(test, observations[place : place + len(test.scenarios)], case.mutant.id)
+        for number, test in enumerate(self._tests):
+            seen = observations[place : place + len(test.scenarios)]
             place += len(test.scenarios)
+            if seen == self._green.get(number):
+                continue  # the checks are pure: what passed on these observations passes again
+            report = self._judge(test, seen, case.mutant.id)
             case.failed |= {check.id for check in report.checks if check.verdict == "fail"}
             case.unjudged |= {check.id: check.message for check in report.checks if check.verdict == "incomplete"}
 
@@ -163,7 +164,7 @@ class Harness:
         chosen: list[tuple[_Case, ChosenTest]] = []
         for case in cases:
             assert case.mutant.killer is not None, "only cases with a killer are confirmed"  # noqa: S101 - narrows
-            chosen.append((case, choose(self.profile, case.mutant.killer.check, self.seed)[0]))
+            chosen.append((case, self._only(case.mutant.killer.check)))
         batches = [
             Batch(n, self._loader(case.sources), test.scenarios, self._profile) for n, (case, test) in enumerate(chosen)
         ]
@@ -174,6 +175,13 @@ class Harness:
             case, test = chosen[number]
             report = self._judge(test, observations, case.mutant.id)
             case.confirmed = {check.id for check in report.checks if check.verdict == "fail"}
+
+    def _only(self, check_id: str) -> ChosenTest:
+        """The test of a check, with this check alone and the scenarios that it needs."""
+        test = next(test for test in self._tests if check_id in {check.id for check in test.checks})
+        checks = [check for check in test.checks if check.id == check_id]
+        scenarios = [scenario for scenario in test.scenarios if scenario.name in checks[0].on]
+        return replace(test, checks=checks, scenarios=scenarios, observed={})
 
     def _judge(self, test: ChosenTest, observations: Sequence[Observation], whose: str) -> TestReport:
         """The verdicts on one test. Raises `KitFaultError`, so that no fault counts as a kill or goes unseen."""

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
-
-from looptck.cli.options import REFERENCES
-from looptck_mutants.harness import Harness
-from looptck_mutants.mutated_import import installed_sources
-from looptck_mutants.patchfile import PACKAGE, Patch, apply, load
-from looptck_mutants.profiles import known_checks, mutants_of, patches_of
+from tests.mutants.patch_sets import LARGEST, PatchSet, id_of
 
 if TYPE_CHECKING:
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import MutantsReport
 
-PROFILE = "ag03"
-SEED = 1
-MUTANTS = mutants_of(PROFILE)
-SOURCES = installed_sources(PACKAGE)
-
-MOST_HUNKS, MOST_FILES, MOST_LINES = 3, 2, 20
+AG03 = PatchSet("ag03")
+MUTANTS = AG03.mutants
 
 GATE, HAND = "TestGateVerdicts", "TestHandExample"
 BUDGET, PARALLEL = "TestBudgetStopsBeforeDispatch", "TestParallelToolsBoundedOrderPreserved"
@@ -48,14 +38,6 @@ SPECIFIED = {
 """The specification's own mutants: the pitfall of section 5 that each stands for, and the test that catches it."""
 
 
-def _name(mutant: Mutant) -> str:
-    return mutant.id
-
-
-def _patch(mutant: Mutant) -> Patch:
-    return load(patches_of(PROFILE) / mutant.patch)
-
-
 # ------------------------------------------------------------------------------------------------------ what is written
 
 
@@ -78,19 +60,17 @@ def test_every_mutant_has_a_title_of_its_own() -> None:
 
 
 def test_no_two_mutants_are_the_same_loop() -> None:
-    loops = {tuple(sorted(apply(_patch(mutant), SOURCES).items())) for mutant in MUTANTS}
+    loops = {tuple(sorted(AG03.loop(mutant).items())) for mutant in MUTANTS}
     assert len(loops) == len(MUTANTS)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=_name)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=id_of)
 def test_a_patch_is_small_and_fits_the_installed_reference(mutant: Mutant) -> None:
-    patch = _patch(mutant)
-    hunks = [hunk for file in patch.files for hunk in file.hunks]
-    changed = [line for hunk in hunks for line in hunk.body if not line.is_context]
-    assert len(patch.files) <= MOST_FILES
-    assert len(hunks) <= MOST_HUNKS
-    assert len(changed) <= MOST_LINES
-    for module, text in apply(patch, SOURCES).items():
+    size = AG03.size(mutant)
+    assert size.files <= LARGEST.files
+    assert size.hunks <= LARGEST.hunks
+    assert size.lines <= LARGEST.lines
+    for module, text in AG03.loop(mutant).items():
         compile(text, module, "exec")
 
 
@@ -99,12 +79,8 @@ def test_a_patch_is_small_and_fits_the_installed_reference(mutant: Mutant) -> No
 
 @pytest.fixture(scope="module")
 def report() -> MutantsReport:
-    """Every mutant against every check, once for all tests of this file, with the reference imported nowhere."""
-    with pytest.MonkeyPatch.context() as patched:
-        for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
-            patched.delitem(sys.modules, module)
-        harness = Harness(PROFILE, REFERENCES[PROFILE], SEED)
-        return harness.run(MUTANTS, harness.baseline(), lambda: None)
+    """Every mutant against every check, once for all tests of this file."""
+    return AG03.report()
 
 
 def test_every_mutant_is_killed_by_its_own_check(report: MutantsReport) -> None:
@@ -115,8 +91,8 @@ def test_every_mutant_is_killed_by_its_own_check(report: MutantsReport) -> None:
 
 def test_every_check_fails_on_at_least_one_mutant(report: MutantsReport) -> None:
     failed = {check for mutant in report.mutants for check in mutant.killed_by}
-    assert failed == set(known_checks(PROFILE))
+    assert failed == set(AG03.checks)
 
 
 def test_the_baseline_judges_every_check(report: MutantsReport) -> None:
-    assert (report.baseline.verdict, report.baseline.checks) == ("pass", len(known_checks(PROFILE)))
+    assert (report.baseline.verdict, report.baseline.checks) == ("pass", len(AG03.checks))

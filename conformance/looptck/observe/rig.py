@@ -17,7 +17,7 @@ from looptck.contract.ag03 import (
     ToolCall,
     ToolDefinition,
 )
-from looptck.observe.spans import SpanLog, current_span_id
+from looptck.observe.spans import SpanLog
 from looptck_fakes import (
     ModelAnswered,
     ModelAsked,
@@ -52,9 +52,9 @@ class Rig:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.recorder = Recorder(current_span_id if scenario.tracer else None)
-        self.tool_stage, self.model_stage = Stage(), Stage()
         self.spans = SpanLog() if scenario.tracer else None
+        self.recorder = Recorder(self.spans.current if self.spans is not None else None)
+        self.tool_stage, self.model_stage = Stage(), Stage()
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple

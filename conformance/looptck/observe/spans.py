@@ -8,7 +8,7 @@ from unittest import mock
 
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from looptck.observation import SpanSeen
@@ -23,10 +23,9 @@ class SpanLog(SpanProcessor):
 
     def __init__(self) -> None:
         self._spans: list[Span] = []
+        self._numbers: dict[int, str] = {}
         ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-        with mock.patch.dict(
-            os.environ, ours, clear=True
-        ):  # a user's settings must not switch the kit's own tracer off
+        with mock.patch.dict(os.environ, ours, clear=True):  # a user's settings must not switch our tracer off
             provider = TracerProvider(
                 sampler=ALWAYS_ON, resource=Resource.get_empty(), shutdown_on_exit=False, span_limits=SpanLimits()
             )
@@ -36,31 +35,28 @@ class SpanLog(SpanProcessor):
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's hook
         """Keep the span from its start: one that never ends must be seen too."""
         self._spans.append(span)
+        self._numbers[_id(span)] = str(len(self._spans))
+
+    def current(self) -> str | None:
+        """Id of the current span, in the form of `SpanSeen.id`; None where there is none of this log."""
+        return self._numbers.get(_id(trace.get_current_span()))
 
     def seen(self) -> tuple[SpanSeen, ...]:
-        """Every span so far."""
-        return tuple(_seen(span) for span in self._spans)
+        """Every span so far. Their ids are numbers in the order they started, so that equal runs look equal."""
+        return tuple(self._seen(span) for span in self._spans)
+
+    def _seen(self, span: Span) -> SpanSeen:
+        parent = span.parent.span_id if span.parent is not None else 0
+        return SpanSeen(
+            id=self._numbers[_id(span)],
+            parent=self._numbers.get(parent, "elsewhere") if parent else "",
+            name=normal.text(span.name),
+            kind=span.kind.name,
+            attributes={normal.text(key): normal.plain(value) for key, value in (span.attributes or {}).items()},
+            status=span.status.status_code.name,
+            ended=span.end_time is not None,
+        )
 
 
-def current_span_id() -> str | None:
-    """Id of the current span, in the form of `SpanSeen.id`; None where there is none."""
-    context = trace.get_current_span().get_span_context()
-    return _hex(context.span_id) if context.is_valid else None
-
-
-def _seen(span: ReadableSpan) -> SpanSeen:
-    context = span.get_span_context()
-    assert context is not None, "a span of the SDK has a context"  # noqa: S101 - narrows the type
-    return SpanSeen(
-        id=_hex(context.span_id),
-        parent=_hex(span.parent.span_id) if span.parent is not None else "",
-        name=normal.text(span.name),
-        kind=span.kind.name,
-        attributes={normal.text(key): normal.plain(value) for key, value in (span.attributes or {}).items()},
-        status=span.status.status_code.name,
-        ended=span.end_time is not None,
-    )
-
-
-def _hex(span_id: int) -> str:
-    return format(span_id, "016x")
+def _id(span: trace.Span) -> int:
+    return span.get_span_context().span_id

@@ -12,20 +12,21 @@ from looptck_fakes import ModelAsked
 if TYPE_CHECKING:
     from looptck.suite.labels import Labels
 
-MANY = 2_000
+MANY, SOME = 2_000, 300
 
 
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """2,000 events unread, abandoned and read; two runs at once and one after the other; cancelled runs."""
     text = tuple(f"{number} " for number in range(MANY))
     long = Invocation(messages=(Said(content=labels.text()),), turns=(Turn(text=text, usage=_spent(labels)),))
+    some = long.model_copy(update={"turns": (Turn(text=text[:SOME], usage=_spent(labels)),)})
     tools = _tool_run(labels)
     held = tools.model_copy(update={"turns": (tools.turns[0].model_copy(update={"hold": True}), *tools.turns[1:])})
     return (
         Scenario(name="unread", invocations=(long,)),
-        Scenario(name="abandoned", invocations=(long.model_copy(update={"read": 1}),)),
+        Scenario(name="abandoned", invocations=(some.model_copy(update={"read": 1}),)),
         Scenario(name="abandoned-tools", invocations=(tools.model_copy(update={"read": 1}),)),
-        Scenario(name="read", invocations=(long.model_copy(update={"read": "all"}),)),
+        Scenario(name="read", invocations=(some.model_copy(update={"read": "all"}),)),
         Scenario(
             name="failing-read",
             options=Options(max_iter=1),
@@ -92,7 +93,7 @@ def complete(e: Evidence) -> Finding:
     seen = [event.text for event in e.events("text")]
     wanted = list(e.asked().turns[0].text)
     same = next((n for n, (a, b) in enumerate(zip(wanted, seen, strict=False)) if a != b), min(len(wanted), len(seen)))
-    return equal({"pieces": MANY, "same up to": MANY}, {"pieces": len(seen), "same up to": same})
+    return equal({"pieces": SOME, "same up to": SOME}, {"pieces": len(seen), "same up to": same})
 
 
 @TEST.check("events/every-call", "events-in-order", "failing-read")

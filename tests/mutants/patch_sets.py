@@ -1,0 +1,68 @@
+"""What the tests of the patches that ship share: how large a patch is, what it makes of the reference, how it fares."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from looptck.cli.options import REFERENCES
+from looptck_mutants.harness import Harness
+from looptck_mutants.mutated_import import installed_sources
+from looptck_mutants.patchfile import PACKAGE, Patch, apply, load
+from looptck_mutants.profiles import known_checks, mutants_of, patches_of
+
+if TYPE_CHECKING:
+    from looptck_mutants.manifest import Mutant
+    from looptck_mutants.outcome import MutantsReport
+
+SEED = 1
+SOURCES = installed_sources(PACKAGE)
+
+
+class Size(NamedTuple):
+    """How much a patch changes: files, hunks, and lines taken out or put in."""
+
+    files: int
+    hunks: int
+    lines: int
+
+
+LARGEST = Size(files=2, hunks=3, lines=20)
+"""No patch changes more than this."""
+
+
+class PatchSet:
+    """The mutants of a profile."""
+
+    def __init__(self, profile: str) -> None:
+        self.profile = profile
+        self.mutants = mutants_of(profile)
+        self.checks = known_checks(profile)
+
+    def size(self, mutant: Mutant) -> Size:
+        """How much its patch changes."""
+        files = self._patch(mutant).files
+        hunks = [hunk for file in files for hunk in file.hunks]
+        return Size(len(files), len(hunks), sum(not line.is_context for hunk in hunks for line in hunk.body))
+
+    def loop(self, mutant: Mutant) -> dict[str, str]:
+        """The modules that it changes, as patched. Raises `PatchError` where the installed reference is another."""
+        return dict(apply(self._patch(mutant), SOURCES))
+
+    def report(self) -> MutantsReport:
+        """Every mutant against every check, with the reference imported nowhere."""
+        with pytest.MonkeyPatch.context() as patched:
+            for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+                patched.delitem(sys.modules, module)
+            harness = Harness(self.profile, REFERENCES[self.profile], SEED)
+            return harness.run(self.mutants, harness.baseline(), lambda: None)
+
+    def _patch(self, mutant: Mutant) -> Patch:
+        return load(patches_of(self.profile) / mutant.patch)
+
+
+def id_of(mutant: Mutant) -> str:
+    """What pytest calls a mutant."""
+    return mutant.id
