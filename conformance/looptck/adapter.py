@@ -45,7 +45,8 @@ class Run:
 
     `options` are the keyword arguments for the agent: `provider`, `tools` and whatever the scenario sets. `agents` is
     where an adapter keeps the agent it made, under `agent_key`, for later invocations of the same one. Events that are
-    read go to `on_event`.
+    read go to `on_event`. With `result_twice` the result is awaited again, and `Outcome.again` is `same` where it is
+    the same.
     """
 
     options: Mapping[str, Any]

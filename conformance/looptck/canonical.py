@@ -7,8 +7,10 @@ may fail over it.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1024)
 def canonical(arguments: str) -> str:
     """The text of equal JSON values in one form; text that is no JSON as it is."""
     try:

@@ -60,7 +60,7 @@ def profile_of(name: str) -> Profile:
 
 
 def _ag03() -> Profile:
-    from looptck import observation  # noqa: PLC0415 - only the profile that is asked for is loaded
+    from looptck import observation  # noqa: PLC0415 - loaded with the profile that needs it
     from looptck.adapter import ContractAdapter  # noqa: PLC0415 - likewise
     from looptck.observe import observe_here  # noqa: PLC0415 - likewise
     from looptck.report import worked  # noqa: PLC0415 - likewise
@@ -85,7 +85,7 @@ def _ag03() -> Profile:
 
 
 def _lesson4() -> Profile:
-    from looptck.lesson4 import observation, worked  # noqa: PLC0415 - only the profile that is asked for is loaded
+    from looptck.lesson4 import observation, worked  # noqa: PLC0415 - loaded with the profile that needs it
     from looptck.lesson4.adapter import ContractAdapter  # noqa: PLC0415 - likewise
     from looptck.lesson4.evidence import Evidence  # noqa: PLC0415 - likewise
     from looptck.lesson4.observe import observe_here  # noqa: PLC0415 - likewise

@@ -2,7 +2,7 @@
 
 They import the contract alone, may be used from any thread and event loop, and write what they were asked into a
 `Recorder`, their own or a shared one. The fake model server is in `looptck_fakes.server`, since it brings an HTTP
-stack with it.
+stack with it, and those of the synchronous profile lesson4 are in `looptck_fakes.lesson4`.
 """
 
 from looptck_fakes.gates import TableGate

@@ -18,6 +18,8 @@ from looptck_fakes.provider import ScriptExhaustedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+__all__ = ["Denied", "FakeModel", "FakeRegistry", "FakeSpan", "FakeTracer", "Outcome", "Reply", "tool_call"]
+
 Reply: TypeAlias = Completion | str | ToolCall | Sequence[ToolCall] | Exception
 """A scripted turn: a completion as it is, a text, one call, several calls, or an error that the model raises."""
 

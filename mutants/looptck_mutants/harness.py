@@ -1,12 +1,13 @@
 """Runs mutants against a suite: the baseline first, then every mutant against every check in warm forked children.
 
-A mutant is killed when its own killer check fails on it, twice, in two processes, and passes on the unmutated loop. The
+A mutant is killed when its own killer check fails on it, twice, and passes on the unmutated loop. The
 parent never imports the reference: each child serves itself the patched text (`mutated_import`) and is refused where
 the reference is already there or the patched text was not what ran.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from contextlib import ExitStack
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _EXPECTED = 20
 """A mutant's scenario may take this many times what the whole suite takes on the unmutated loop."""
 _LIMIT_AT_LEAST = 5.0
+_GARBAGE = 50_000
+"""Objects that a child makes before it looks for garbage: more than a whole suite leaves behind."""
 
 
 class RedBaselineError(Exception):
@@ -82,6 +85,8 @@ class Harness:
         begun = time.perf_counter()
         batches = [Batch(n, self._loader({}), test.scenarios, self._profile) for n, test in enumerate(self._tests)]
         seen: dict[int, list[Observation]] = {}
+        gc.collect()
+        gc.freeze()  # what is there by now is never collected: the children need not copy it to look at it
         for batch, _, observation in observe_forked(batches, jobs=self._jobs):
             seen.setdefault(batch.key, []).append(observation)
         wall = time.perf_counter() - begun
@@ -121,7 +126,6 @@ class Harness:
             else:
                 cases.append(_Case(mutant, patched))
         self._run_all(cases, advance)
-        self._confirm([case for case in cases if case.mutant.killer and case.mutant.killer.check in case.failed])
         for case in cases:
             if case.broken:
                 yield _report(case.mutant, "broken", [], case.broken)
@@ -134,15 +138,21 @@ class Harness:
 
     def _run_all(self, cases: Sequence[_Case], advance: Callable[[], None]) -> None:
         """Every case against every check."""
-        scenarios = [scenario for test in self._tests for scenario in test.scenarios]
-        batches = [Batch(n, self._loader(case.sources), scenarios, self._profile) for n, case in enumerate(cases)]
+        batches = [
+            Batch(n, self._loader(case.sources), self._scenarios(case), self._profile) for n, case in enumerate(cases)
+        ]
         seen: dict[int, list[Observation]] = {}
         for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
             observations = seen.setdefault(batch.key, [])
             observations.append(observation)
-            if len(observations) == len(scenarios):
+            if len(observations) == len(batch.scenarios):
                 self._conclude(cases[batch.key], seen.pop(batch.key))
                 advance()
+
+    def _scenarios(self, case: _Case) -> list[Scenario]:
+        """Those of every test, and behind them those of the killer once more."""
+        scenarios = [scenario for test in self._tests for scenario in test.scenarios]
+        return scenarios + self._killer(case).scenarios
 
     def _conclude(self, case: _Case, observations: Sequence[Observation]) -> None:
         target = next((o.died for o in observations if o.died is not None and o.blame == "target"), None)
@@ -158,29 +168,16 @@ class Harness:
             report = self._judge(test, seen, case.mutant.id)
             case.failed |= {check.id for check in report.checks if check.verdict == "fail"}
             case.unjudged |= {check.id: check.message for check in report.checks if check.verdict == "incomplete"}
+        again = self._judge(self._killer(case), observations[place:], case.mutant.id)
+        case.confirmed = {check.id for check in again.checks if check.verdict == "fail"}
 
-    def _confirm(self, cases: Sequence[_Case]) -> None:
-        """The killers once more, each in a new process."""
-        chosen: list[tuple[_Case, ChosenTest]] = []
-        for case in cases:
-            assert case.mutant.killer is not None, "only cases with a killer are confirmed"  # noqa: S101 - narrows
-            chosen.append((case, self._only(case.mutant.killer.check)))
-        batches = [
-            Batch(n, self._loader(case.sources), test.scenarios, self._profile) for n, (case, test) in enumerate(chosen)
-        ]
-        seen: dict[int, list[Observation]] = {}
-        for batch, _, observation in observe_forked(batches, jobs=self._jobs, limit=self._limit):
-            seen.setdefault(batch.key, []).append(observation)
-        for number, observations in seen.items():
-            case, test = chosen[number]
-            report = self._judge(test, observations, case.mutant.id)
-            case.confirmed = {check.id for check in report.checks if check.verdict == "fail"}
-
-    def _only(self, check_id: str) -> ChosenTest:
-        """The test of a check, with this check alone and the scenarios that it needs."""
-        test = next(test for test in self._tests if check_id in {check.id for check in test.checks})
-        checks = [check for check in test.checks if check.id == check_id]
-        scenarios = [scenario for scenario in test.scenarios if scenario.name in checks[0].on]
+    def _killer(self, case: _Case) -> ChosenTest:
+        """The killer's test with this check alone and the scenarios that it needs; nothing for one without a killer."""
+        wanted = case.mutant.killer.check if case.mutant.killer is not None else ""
+        found = [test for test in self._tests if any(check.id == wanted for check in test.checks)]
+        test = found[0] if found else self._tests[0]
+        checks = [check for check in test.checks if check.id == wanted]
+        scenarios = [scenario for scenario in test.scenarios if any(scenario.name in check.on for check in checks)]
         return replace(test, checks=checks, scenarios=scenarios, observed={})
 
     def _judge(self, test: ChosenTest, observations: Sequence[Observation], whose: str) -> TestReport:
@@ -201,6 +198,7 @@ class Harness:
         """Loads the reference with these sources in place of the installed ones; for a forked child."""
 
         def load_mutated() -> Adapter:
+            gc.set_threshold(_GARBAGE)
             try:
                 log = self._open.enter_context(serving(sources, PACKAGE))  # for as long as the child lives
             except AlreadyImported as error:

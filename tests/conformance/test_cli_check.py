@@ -222,7 +222,7 @@ def test_in_this_process_a_target_that_cannot_be_used_is_the_same_line(looptck: 
         (["nonsense"], "'nonsense' is no target: give a file (loop.py or loop.py:Name)"),
         ([], "no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name"),
         (["reference", "-k", "no/such"], "no test and no check of ag03 matches 'no/such'; --list shows them"),
-        (["reference", "--profile", "ag99"], "there is no profile 'ag99'; there is: ag03"),
+        (["reference", "--profile", "ag99"], "there is no profile 'ag99'; there are ag03 and lesson4"),
         (["reference", "--isolation", "jail"], "--isolation is fork or none, not 'jail'"),
         (["reference", "--seed", "x"], "'--seed'"),
         (["reference", "--seed", "-1"], "'--seed'"),

@@ -147,7 +147,7 @@ def test_ctrl_c_during_an_import_is_left_to_whoever_pressed_it() -> None:
             "exits_at_import.py cannot be imported: SystemExit: usage: exits_at_import QUESTION (line 7)",
         ),
         ("no_agent", "no_agent.py has no Agent; name another with no_agent.py:Name"),
-        ("no_class", "no_class.py:Agent is no class; what is checked is a class with a method invoke(messages)"),
+        ("no_class", "no_class.py:Agent is no class"),
         ("no_invoke", "Agent has no method invoke(messages)"),
     ],
 )

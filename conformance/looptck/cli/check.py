@@ -46,7 +46,7 @@ def check(
     json: JsonOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
     isolation: Annotated[
-        str, typer.Option(help="fork: a child process for each test; none: this process, for debuggers.")
+        str, typer.Option(help="fork: a child process for each scenario; none: this process, for debuggers.")
     ] = "fork",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, help="Seconds of real time for one scenario.")] = 10.0,
@@ -111,7 +111,7 @@ def _run(
     if description.refused:
         tests = [_refused(item, description) for item in chosen]
     else:
-        with progress(len(chosen), "checking") as advance:
+        with progress(len(chosen), "checking", shown=isolation == "fork") as advance:
             for item in session.observe_all(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
                 tests.append(session.judged(item, description.lacks))
                 advance()
@@ -139,6 +139,6 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
         typer.echo(f"looptck: {description.refused}", err=True)
     else:
         for test in report.tests:
-            print_test(out, test)
+            print_test(out, test, max(len(test.name) for test in report.tests))
         print_failures(out, report, {item.test.name: item.observed for item in chosen})
     print_summary(out, report, seconds)

@@ -33,7 +33,7 @@ JobsOption: TypeAlias = Annotated[int, typer.Option("--jobs", min=0, help="Child
 def known_profile(profile: str) -> str:
     """The profile itself. Raises `UsageError` where there is none of that name."""
     if profile not in REFERENCES:
-        raise UsageError(f"there is no profile {profile!r}; there is: {', '.join(REFERENCES)}")
+        raise UsageError(f"there is no profile {profile!r}; there are {' and '.join(REFERENCES)}")
     return profile
 
 
@@ -63,15 +63,15 @@ def console(*, quiet: bool) -> Console:
 
 
 @contextmanager
-def progress(total: int, what: str) -> Iterator[Callable[[], None]]:
+def progress(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[], None]]:
     """A bar on standard error while there is something to wait for, and a function that advances it.
 
-    It is gone when done, and there is none off a terminal.
+    It is gone when done, and there is none off a terminal, or where a debugger may want the terminal.
     """
     from rich.console import Console  # noqa: PLC0415 - see console
     from rich.progress import Progress  # noqa: PLC0415 - see console
 
     err = Console(stderr=True)
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+    with Progress(console=err, transient=True, disable=not (shown and err.is_terminal)) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)

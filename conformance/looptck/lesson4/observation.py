@@ -45,10 +45,11 @@ class StepSeen:
 class RunSeen:
     """How one run went. `raised` names the error where it did not return; `scripted` whether that is the model's own.
 
-    `answers` holds what `used_tool` and `requested_tool` say of each tool. `problems` tells what a run did not offer.
+    `used_tool` and `requested_tool` hold what these say of each tool, `kept` tells whether the run is still the same
+    when all runs are made, `problems` what it did not offer.
     """
 
-    status: Literal["returned", "raised", "no_interface"]
+    status: Literal["returned", "raised"]
     requests: tuple[RequestSeen, ...]
     dispatched: tuple[str, ...]
     raised: str = ""

@@ -42,7 +42,7 @@ def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) ->
         costs = tuple(adapter.cost(agents, *tokens) for tokens in scenario.costs)
     except NoInterfaceError:
         raise
-    except Exception:  # noqa: BLE001 - likewise; the check of what the meter says finds nothing
+    except Exception:  # noqa: BLE001 - the loop's affair: the check of what its meter says finds nothing
         costs = ()
     try:
         agent = adapter.build(agents)
@@ -151,8 +151,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
             problems.append(text(f"{name}: {told(error)}"))
         return None
 
-    stop, ok, cost = ask("stop"), ask("ok"), ask("cost")
-    number = float(cost) if isinstance(cost, int | float | Decimal) and math.isfinite(cost) else -1.0
+    stop, ok = ask("stop"), ask("ok")
     return {
         "stop": text(getattr(stop, "value", stop)),
         "stop_is_text": isinstance(stop, str) and isinstance(getattr(stop, "value", None), str),
@@ -163,7 +162,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "messages": tuple(message(item) for item in many(ask("messages"))),
         "input_tokens": count(ask("input_tokens")),
         "output_tokens": count(ask("output_tokens")),
-        "cost": number,
+        "cost": _number(ask("cost"), -1.0),
         "requested": _names(ask("requested_tools", call=True)),
         "trajectory": _names(ask("trajectory", call=True)),
         "blocked": _names(ask("blocked_tools", call=True)),
@@ -171,6 +170,15 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
         "problems": tuple(dict.fromkeys(problems + _missing(run, missing))),
     }
+
+
+def _number(value: Any, otherwise: Any) -> Any:
+    """A finite number as a float, of any kind of number; `otherwise` for anything else."""
+    try:
+        number = float(value) if isinstance(value, int | float | Decimal) else math.nan
+    except (ArithmeticError, ValueError):  # too large for a float, or a decimal that signals
+        return otherwise
+    return number if math.isfinite(number) else otherwise
 
 
 def _missing(run: Any, names: list[str]) -> list[str]:
@@ -182,7 +190,7 @@ def _missing(run: Any, names: list[str]) -> list[str]:
 def _step(step: Any) -> StepSeen:
     lists = (_names(_part(step, name)) for name in ("requested_names", "succeeded_names", "blocked_names"))
     results = tuple(
-        f"{text(_part(r, 'tool_call_id'))} {_part(r, 'ok')} {text(_part(r, 'content'))}"
+        f"{text(_part(r, 'tool_call_id'))} {_part(r, 'ok') is True} {text(_part(r, 'content'))}"
         for r in many(_part(step, "tool_results"))
     )
     return StepSeen(count(_part(step, "index")), text(_part(_part(step, "completion"), "text")), results, *lists)
@@ -196,6 +204,14 @@ def _part(value: Any, name: str) -> Any:
         return None
 
 
+def _item(value: Mapping[str, Any], name: str) -> Any:
+    """An item of a mapping; None where it is missing or cannot be read."""
+    try:
+        return value.get(name)
+    except Exception:  # noqa: BLE001 - see _part
+        return None
+
+
 def _names(value: Any) -> tuple[str, ...]:
     return tuple(text(name) for name in many(value))
 
@@ -204,7 +220,7 @@ def message(value: Any) -> MessageSeen:
     """A message that was sent or kept, whether a mapping or an object."""
 
     def part(name: str) -> Any:
-        return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+        return _item(value, name) if isinstance(value, Mapping) else _part(value, name)
 
     calls = tuple(_proposed(call) for call in many(part("tool_calls")))
     return MessageSeen(text(part("role") or ""), text(part("content") or ""), text(part("tool_call_id") or ""), calls)
@@ -212,10 +228,10 @@ def message(value: Any) -> MessageSeen:
 
 def _proposed(call: Any) -> str:
     if not isinstance(call, Mapping):
-        return f"{text(getattr(call, 'id', ''))} = {text(getattr(call, 'name', ''))}"
-    function = call.get("function")
-    name = function.get("name") if isinstance(function, Mapping) else call.get("name")
-    return f"{text(call.get('id', ''))} = {text(name)}"
+        return f"{text(_part(call, 'id'))} = {text(_part(call, 'name'))}"
+    function = _item(call, "function")
+    name = _item(function if isinstance(function, Mapping) else call, "name")
+    return f"{text(_item(call, 'id'))} = {text(name)}"
 
 
 def _request(call: Mapping[str, Any]) -> RequestSeen:
@@ -224,18 +240,21 @@ def _request(call: Mapping[str, Any]) -> RequestSeen:
         messages=tuple(message(item) for item in call["messages"]),
         tools=None if tools is None else tuple(_tool_name(tool) for tool in many(tools)),
         max_output_tokens=count(call["max_output_tokens"]) if call["max_output_tokens"] is not None else None,
-        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+        temperature=_number(temperature, None),
     )
 
 
 def _tool_name(tool: Any) -> str:
     if not isinstance(tool, Mapping):
         return text(tool)
-    function = tool.get("function")  # some wrap a schema for the wire; it is the same tool
-    return text(function.get("name") if isinstance(function, Mapping) else tool.get("name"))
+    function = _item(tool, "function")  # some wrap a schema for the wire; it is the same tool
+    return text(_item(function if isinstance(function, Mapping) else tool, "name"))
 
 
 def call_line(call: ToolCall) -> str:
     """A dispatched call as `id = name(arguments)`, the arguments with sorted keys."""
-    arguments = json.dumps(dict(call.arguments), sort_keys=True, default=str, ensure_ascii=False)
+    try:
+        arguments = json.dumps(dict(call.arguments), sort_keys=True, default=str, ensure_ascii=False)
+    except Exception:  # noqa: BLE001 - keys that cannot be sorted, values that cannot be shown: no call of the scenario
+        arguments = text(call.arguments)
     return text(f"{call.id} = {call.name}({arguments})")

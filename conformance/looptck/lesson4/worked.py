@@ -40,6 +40,7 @@ def _rows(evidence: Evidence, place: int) -> list[Row]:
         else:
             row.model = "nothing: beyond its script"
         found.append(row)
+    found[-1].did += [f"also runs {line}" for line in rest]
     found[-1].did.append(f"ends: {evidence.ending(place)}")
     return found[1:] if not found[0].did else found
 

@@ -279,7 +279,8 @@ def _close(loop: QuiescentLoop) -> None:
     if tasks:
         loop.run_until_complete(asyncio.wait(tasks, timeout=SHORT))
         loop.set_exception_handler(lambda _loop, _context: None)  # their last words are of no interest
-    loop.run_until_complete(_close_generators(loop))
+    if getattr(loop, "_asyncgens", True):  # asyncio's own set of iterators that are not closed
+        loop.run_until_complete(_close_generators(loop))
     executor = getattr(loop, "_default_executor", None)
     if executor is not None:
         executor.shutdown(wait=False, cancel_futures=True)

@@ -36,6 +36,8 @@ DEPTH_LIMIT = 50
 
 def text(value: Any) -> str:
     """A string that survives JSON; anything that is no string is shown by its repr, marked as odd."""
+    if type(value) is str and value.isascii():  # nearly every text, and every observation has hundreds
+        return value
     shown = value if _is(value, str) else ODD + _shown(value, repr)
     return str.encode(shown, "utf-8", "backslashreplace").decode("utf-8")
 
@@ -50,6 +52,10 @@ def _shown(value: Any, show: Callable[[Any], str], most: int = 200) -> str:
         return show(value)[:most]
     except Exception as error:  # noqa: BLE001 - a hostile __repr__ or __str__
         return f"<{type(value).__name__} whose {show.__name__} raises {type(error).__name__}>"
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) is str and value.isascii()
 
 
 def _get(value: Any, name: str, otherwise: Any = None) -> Any:
@@ -75,6 +81,8 @@ def count(value: Any) -> int:
 
 def call(value: Any) -> ToolCall:
     """A tool call, read by its attributes."""
+    if type(value) is ToolCall and all(_is_plain(part) for part in (value.id, value.name, value.arguments)):
+        return value
     return ToolCall(text(_get(value, "id", value)), text(_get(value, "name", "")), text(_get(value, "arguments", "")))
 
 

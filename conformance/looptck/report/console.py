@@ -24,14 +24,14 @@ _LONG, _ROWS = 700, 12
 _MARKED = "[bold red]≠[/]"
 
 
-def print_test(console: Console, test: TestReport) -> None:
+def print_test(console: Console, test: TestReport, width: int = 40) -> None:
     """One line: verdict, name, how many of its checks passed."""
     passed = sum(check.verdict == "pass" for check in test.checks)
     notes = sum(check.verdict == "fail" and check.level == "should" for check in test.checks)
     style = _STYLES[test.verdict]
     count = f"{passed}/{len(test.checks)} checks"
     note = f"  [yellow]{notes} of good sense failed[/]" if notes else ""
-    console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<40} {count:>13}{note}", highlight=False)
+    console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<{width}} {count:>13}{note}", highlight=False)
 
 
 def print_failures(console: Console, report: Report, observed: Mapping[str, Observed]) -> None:
