@@ -139,6 +139,6 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
         typer.echo(f"looptck: {description.refused}", err=True)
     else:
         for test in report.tests:
-            print_test(out, test, max(len(test.name) for test in report.tests))
+            print_test(out, test, max(40, *(len(test.name) for test in report.tests)))
         print_failures(out, report, {item.test.name: item.observed for item in chosen})
     print_summary(out, report, seconds)
