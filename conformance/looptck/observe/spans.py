@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -24,8 +25,7 @@ class SpanLog(SpanProcessor):
     def __init__(self) -> None:
         self._spans: list[Span] = []
         self._numbers: dict[int, str] = {}
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-        with mock.patch.dict(os.environ, ours, clear=True):  # a user's settings must not switch our tracer off
+        with _no_settings():
             provider = TracerProvider(
                 sampler=ALWAYS_ON, resource=Resource.get_empty(), shutdown_on_exit=False, span_limits=SpanLimits()
             )
@@ -56,6 +56,12 @@ class SpanLog(SpanProcessor):
             status=span.status.status_code.name,
             ended=span.end_time is not None,
         )
+
+
+def _no_settings() -> AbstractContextManager[object]:
+    """Without the user's settings for OpenTelemetry, which must not switch our tracer off."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    return nullcontext() if len(ours) == len(os.environ) else mock.patch.dict(os.environ, ours, clear=True)
 
 
 def _id(span: trace.Span) -> int:
