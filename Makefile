@@ -57,6 +57,12 @@ coverage: venv ## the kit's own tests under coverage, forked children included
 pytest: venv ## the kit's own tests alone
 	"$(VENV)/bin/python" -m pytest
 
+.PHONY: soak
+soak: venv ## of each profile, the mutants twenty times in a row, each time with another seed
+	@for profile in $(PROFILES); do for run in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \
+		"$(VENV)/bin/looptck" mutants --profile "$$profile" || exit; \
+	done; done
+
 .PHONY: bench
 bench: venv ## the benchmarks, one after the other
 	@for file in tests/benchmarks/bench_*.py; do \

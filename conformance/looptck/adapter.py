@@ -94,7 +94,7 @@ class ContractAdapter:
             outcome.error = error
             outcome.problems.append(NO_STREAM + told(error))
             return outcome
-        missing = [method for method in STREAM_METHODS if not callable(getattr(stream, method, None))]
+        missing = [method for method in STREAM_METHODS if not _has(stream, method)]
         if "result" in missing:
             msg = f"what {self.name}.invoke returned has no method " + ", ".join(f"{name}()" for name in missing)
             raise NoInterfaceError(msg)
@@ -138,6 +138,14 @@ def _ask(stream: Any, name: str, outcome: Outcome) -> None:
         setattr(outcome, name, getattr(stream, name)())
     except Exception as error:  # noqa: BLE001 - see above
         outcome.problems.append(f"{name}() raised {told(error)}")
+
+
+def _has(stream: Any, method: str) -> bool:
+    """Whether there is such a method; one that cannot be had is missing."""
+    try:
+        return callable(getattr(stream, method, None))
+    except Exception:  # noqa: BLE001 - a property of the loop's own may raise anything
+        return False
 
 
 def told(error: BaseException) -> str:

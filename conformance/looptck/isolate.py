@@ -34,6 +34,8 @@ GRACE = 5.0
 """Seconds that a child has beyond a scenario's limit, and to import its target."""
 OUTPUT_KEPT = 2_000
 """Characters of a child's output that an observation keeps: the last ones."""
+CHILD_FAILED = 70
+"""Exit code of a child in which something of the kit raised."""
 _HEADER = 8
 _MAX_MESSAGE = 64 * 1024 * 1024
 _REASON = 200
@@ -209,13 +211,13 @@ def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
     """Fork a child that runs `serve` with the descriptor it may write to, and then exits.
 
     Returns the child's id, and the descriptors that read what it sends and what it prints. The child leads a process
-    group of its own. It exits with 70 where `serve` raises.
+    group of its own. It exits with `CHILD_FAILED` where `serve` raises.
     """
     read, write = os.pipe()
     out_read, out_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        code = 70
+        code = CHILD_FAILED
         try:
             os.close(read)
             os.close(out_read)
@@ -234,6 +236,8 @@ def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
 def _redirect(out_write: int) -> None:
     """Stray prints go to the parent's pipe, reads find nothing, Ctrl-C is the parent's affair."""
     os.setpgid(0, 0)
+    for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(out_write, 1)
@@ -248,7 +252,7 @@ def _redirect(out_write: int) -> None:
 
 def _serve(write: int, batch: Batch, scenarios: Sequence[Any], limit: float) -> None:
     """The child: import the target, observe, send."""
-    profile, refused = batch.profile, None
+    profile, refused, pid = batch.profile, None, os.getpid()
     try:
         adapter = batch.load()
     except (BrokenTargetError, NoInterfaceError) as error:
@@ -259,7 +263,12 @@ def _serve(write: int, batch: Batch, scenarios: Sequence[Any], limit: float) -> 
         if refused is not None:
             observation = replace(refused, scenario=scenario.name)
         else:
+            signal.setitimer(
+                signal.ITIMER_REAL, limit + 2 * GRACE
+            )  # should the parent be gone by then, so is the child
             observation = _observe_in_child(adapter, scenario, limit, profile)
+        if os.getpid() != pid:
+            os._exit(CHILD_FAILED)  # a copy that the loop forked off has come back from it: it is not ours to answer
         _send(write, _encoded(profile, observation, scenario))
         if profile.spoiled(observation):
             break  # what that run left behind must not disturb the next

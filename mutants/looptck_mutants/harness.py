@@ -166,10 +166,12 @@ class Harness:
             if seen == self._green.get(number):
                 continue  # the checks are pure: what passed on these observations passes again
             report = self._judge(test, seen, case.mutant.id)
-            case.failed |= {check.id for check in report.checks if check.verdict == "fail"}
-            case.unjudged |= {check.id: check.message for check in report.checks if check.verdict == "incomplete"}
+            case.failed |= {check.id for check in report.checks if check.told_apart()}
+            case.unjudged |= {
+                check.id: check.message for check in report.checks if check.verdict != "pass" and not check.told_apart()
+            }
         again = self._judge(self._killer(case), observations[place:], case.mutant.id)
-        case.confirmed = {check.id for check in again.checks if check.verdict == "fail"}
+        case.confirmed = {check.id for check in again.checks if check.told_apart()}
 
     def _killer(self, case: _Case) -> ChosenTest:
         """The killer's test with this check alone and the scenarios that it needs; nothing for one without a killer."""

@@ -13,7 +13,8 @@ MUTANTS_SCHEMA: Literal["looptck-mutants-1"] = "looptck-mutants-1"
 
 Fate = Literal["killed", "by_others", "survived", "timeout", "broken", "stale", "equivalent"]
 """`killed`: its killer failed, twice. `by_others`: only other checks did. `survived`: none did. `timeout`: its killer
-could not be judged. `broken`: it does not import. `stale`: its patch does not apply. `equivalent`: as argued."""
+could not be evaluated, since the run outlasted the limit or crashed. `broken`: it does not import. `stale`: its patch
+does not apply. `equivalent`: as argued."""
 
 GOT_AWAY: tuple[Fate, ...] = ("by_others", "survived", "timeout")
 NOT_RUN: tuple[Fate, ...] = ("broken", "stale")

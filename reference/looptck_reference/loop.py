@@ -1,4 +1,4 @@
-"""The reference loop of the profile ag03: call the model, run the calls it returns, append the results, repeat.
+"""The reference loop of the profile ag03: ask, act on the reply's calls, keep their results, and so on to the answer.
 
 `Run.loop` is the whole of section 2.1; each of the other methods is one of the places that the specification builds
 into it: the iteration cap, parallel calls, budgets, gate and approvals, steps, spans.

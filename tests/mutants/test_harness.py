@@ -52,8 +52,20 @@ SOON = 0.2
 
 FATES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "killed": (patch(ONE_MORE), {}, "killed", ""),
-    "ends-process": (patch(when_invoked("import os; os._exit(0)")), {}, "killed", ""),
-    "exits": (patch(when_invoked("raise SystemExit(0)")), {}, "killed", ""),
+    # A crash says nothing of the killer's fact: it is not evaluated, so it kills nothing.
+    "ends-process": (
+        patch(when_invoked("import os; os._exit(0)")),
+        {},
+        "timeout",
+        "the loop ended the process with exit code 0",
+    ),
+    "exits": (patch(when_invoked("raise SystemExit(0)")), {}, "timeout", "the loop raised SystemExit: 0"),
+    "crashes": (
+        patch(when_invoked("raise RuntimeError('typo')")),
+        {},
+        "timeout",
+        "the loop could not be invoked: RuntimeError: typo",
+    ),
     "others": (patch(ONE_MORE), {"killer": ANSWER}, "by_others", "hand/answer passed"),
     "survivor": (patch(SAME), {}, "survived", "max-iter/model-calls passed, as did every other check"),
     "same": (patch(SAME), {"equivalent": AS_ARGUED}, "equivalent", ""),
@@ -149,8 +161,8 @@ def test_every_check_that_failed_is_named(report: tuple[MutantsReport, int]) -> 
     assert killed_by["killed"] == killed_by["others"] == killed_by["told"]
     assert set(killed_by["killed"]) >= {"max-iter/model-calls", "max-iter/tool-runs"}
     assert "hand/answer" not in killed_by["killed"]
-    assert set(killed_by["exits"]) > set(killed_by["killed"])
-    assert [killed_by[name] for name in ("survivor", "same", "signal", "not-imported", "stale")] == [[], [], [], [], []]
+    nothing = ("survivor", "same", "signal", "not-imported", "stale", "ends-process", "exits", "crashes")
+    assert [killed_by[name] for name in nothing] == [[]] * len(nothing)
 
 
 def test_a_report_says_what_its_mutant_is(report: tuple[MutantsReport, int]) -> None:

@@ -7,8 +7,11 @@ that had to run did not, 3 the kit itself is at fault, 4 usage.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +20,9 @@ from typer.exceptions import TyperException
 from looptck import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-EXIT_FAULT, EXIT_USAGE, EXIT_INTERRUPTED = 3, 4, 130
+EXIT_FAULT, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 3, 4, 130, 143
 
 app = typer.Typer(
     name="looptck",
@@ -58,14 +61,20 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. Nothing is raised: errors are one line on stderr."""
     from looptck.cli import check, explain, mutants  # noqa: F401, PLC0415 - each adds its verb; they import this module
 
+    with _terminating():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         result = app(list(arguments) or ["--help"], standalone_mode=False)
         sys.stdout.flush()
     except (TyperException, UsageError) as error:
         message = getattr(error, "format_message", error.__str__)()
         return _say(f"{message} (looptck --help)", EXIT_USAGE)
-    except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted", EXIT_INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort, _Terminated) as error:
+        ended = isinstance(error, _Terminated)
+        return _say("terminated", EXIT_TERMINATED) if ended else _say("interrupted", EXIT_INTERRUPTED)
     except (BrokenPipeError, SystemExit):  # whoever read the output has enough; typer exits on that, with 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
@@ -76,6 +85,27 @@ def run(arguments: Sequence[str]) -> int:
     if result == EXIT_INTERRUPTED:  # typer's own answer to Ctrl-C
         return _say("interrupted", EXIT_INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception: what waits for children must get to end them."""
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """SIGTERM raises, where this is the main thread; elsewhere nobody may say what a signal does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _say(text: str, code: int) -> int:

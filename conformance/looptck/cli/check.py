@@ -20,6 +20,7 @@ from looptck.cli.options import (
     drawn,
     known_profile,
     progress,
+    writable,
     write_json,
 )
 
@@ -46,7 +47,8 @@ def check(
     json: JsonOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
     isolation: Annotated[
-        str, typer.Option(help="fork: a child process for each scenario; none: this process, for debuggers.")
+        Literal["fork", "none"],
+        typer.Option(help="fork: a child process for each scenario; none: this process, for debuggers."),
     ] = "fork",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, help="Seconds of real time for one scenario.")] = 10.0,
@@ -55,27 +57,37 @@ def check(
 
     This is no sandbox: the loop runs with your rights. Do not check code that you would not run.
     """
-    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - `looptck --help` needs no suite
-    from looptck.target import UnknownTargetError, parse_target  # noqa: PLC0415 - likewise
-
     known_profile(profile)
-    if isolation not in {"fork", "none"}:
-        raise UsageError(f"--isolation is fork or none, not {isolation!r}")
+    writable(json)
     number = drawn(seed)
-    try:
-        chosen = choose(profile, select, number)
-        if list_:
-            return _list(chosen)
-        if not target:
-            raise UsageError("no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name")
-        found = parse_target(target, {"reference": REFERENCES[profile]})
-    except (NothingChosenError, UnknownTargetError) as error:
-        raise UsageError(str(error)) from None
-    mode: Literal["fork", "none"] = "none" if isolation == "none" else "fork"
+    chosen = _chosen(profile, select, number)
+    if list_:
+        return _list(chosen)
+    found = _target(target, profile)
     with redirect_stdout(sys.stderr) if json == "-" else nullcontext():  # what a loop prints here is no JSON
-        report = _run(found, chosen, profile=profile, seed=number, isolation=mode, jobs=jobs, limit=limit, to=json)
+        report = _run(found, chosen, profile=profile, seed=number, isolation=isolation, jobs=jobs, limit=limit, to=json)
     write_json(report.model_dump_json(by_alias=True, indent=1), json)
     return report.exit_code()
+
+
+def _chosen(profile: str, select: str, seed: int) -> list[ChosenTest]:
+    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - `looptck --help` needs no suite
+
+    try:
+        return choose(profile, select, seed)
+    except NothingChosenError as error:
+        raise UsageError(str(error)) from None
+
+
+def _target(text: str, profile: str) -> Target:
+    from looptck.target import UnknownTargetError, parse_target  # noqa: PLC0415 - see _chosen
+
+    if not text:
+        raise UsageError("no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name")
+    try:
+        return parse_target(text, {"reference": REFERENCES[profile]})
+    except UnknownTargetError as error:
+        raise UsageError(str(error)) from None
 
 
 def _list(chosen: list[ChosenTest]) -> int:
@@ -133,7 +145,7 @@ def _refused(item: ChosenTest, description: Description) -> TestReport:
 
 
 def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:
-    from looptck.report.console import print_failures, print_summary, print_test  # noqa: PLC0415 - see check
+    from looptck.report.console import print_failures, print_grounds, print_summary, print_test  # noqa: PLC0415 - see check
 
     if description.refused:
         typer.echo(f"looptck: {description.refused}", err=True)
@@ -141,4 +153,6 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
         for test in report.tests:
             print_test(out, test, max(40, *(len(test.name) for test in report.tests)))
         print_failures(out, report, {item.test.name: item.observed for item in chosen})
+        seen = [observation for item in chosen for _, observation in item.observed.values()]
+        print_grounds(out, sum(getattr(observation, "settled_by", "") == "window" for observation in seen))
     print_summary(out, report, seconds)

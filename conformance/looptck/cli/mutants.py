@@ -17,6 +17,7 @@ from looptck.cli.options import (
     drawn,
     known_profile,
     progress,
+    writable,
     write_json,
 )
 
@@ -43,6 +44,7 @@ def mutants(
     from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - likewise
 
     known_profile(profile)
+    writable(json)
     number = drawn(seed)
     out = console(quiet=json == "-")
     try:

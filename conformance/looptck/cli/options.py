@@ -42,6 +42,17 @@ def drawn(seed: int | None) -> int:
     return secrets.randbelow(SEEDS) if seed is None else seed
 
 
+def writable(place: str | None) -> None:
+    """See before the work that its report can be written. Raises `UsageError` where it cannot."""
+    if place is None or place == "-":
+        return
+    try:
+        with Path(place).open("a", encoding="utf-8"):
+            pass
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--json {place!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
 def write_json(text: str, place: str | None) -> None:
     """Write a report where `--json` says. Raises `UsageError` where that cannot be written."""
     if place is None:
@@ -72,6 +83,7 @@ def progress(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[
     from rich.progress import Progress  # noqa: PLC0415 - see console
 
     err = Console(stderr=True)
-    with Progress(console=err, transient=True, disable=not (shown and err.is_terminal)) as bar:
+    hidden = not (shown and err.is_terminal)
+    with Progress(console=err, transient=True, disable=hidden, auto_refresh=False) as bar:  # no thread: we are to fork
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda: bar.update(task, advance=1, refresh=True)

@@ -153,7 +153,7 @@ Verdict: TypeAlias = Allow | Deny | NeedApproval
 class CallContext:
     """What the gate is told beside the call (section 2.5).
 
-    `tainted` is true once any tool message is in the context; `iter` is the number that the turn's steps carry.
+    `tainted`: the context holds a tool message, whoever put it there; `iter` is the number that the turn's steps carry.
     """
 
     tainted: bool

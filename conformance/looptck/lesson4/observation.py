@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -85,15 +85,19 @@ class SpanSeen:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything seen in one scenario; `died`, `blame` and `output` as in `looptck.observation.Observation`."""
+    """Everything seen in one scenario; `died`, `blame` and `output` as in `looptck.observation.Observation`.
+
+    `refused` is what the loop raised instead of being built, where the scenario lets it: there are no runs then.
+    """
 
     scenario: str
     runs: tuple[RunSeen, ...] = ()
     spans: tuple[SpanSeen, ...] = ()
     costs: tuple[float, ...] = ()
+    refused: str | None = None
     died: str | None = None
     blame: Literal["loop", "limit", "target", "kit"] = "loop"
-    output: str = ""
+    output: str = field(default="", compare=False)
 
 
 @cache

@@ -49,6 +49,8 @@ def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) ->
     except NoInterfaceError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
+        if scenario.refusable:
+            return Observation(scenario.name, refused=text(told(error)))
         return Observation(scenario.name, died=text(f"the loop could not be built: {told(error)}"))
     made = []
     for number, task in enumerate(scenario.runs):

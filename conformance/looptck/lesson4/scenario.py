@@ -94,6 +94,8 @@ class Scenario(Data):
     tracer: bool = False
     costs: tuple[tuple[int, int], ...] = ()
     """Token counts, input and output, that the budget is asked the cost of."""
+    refusable: bool = False
+    """Whether the loop may refuse to be built: its refusal is then an observation, not a failure of every check."""
     runs: tuple[Task, ...] = Field(min_length=1)
 
     def asks(self) -> Iterator[Ask]:

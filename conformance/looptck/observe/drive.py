@@ -50,6 +50,10 @@ def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = LIMIT) 
         asyncio.set_event_loop(loop)
         with transport(rig):
             return loop.run_until_complete(_Drive(loop, rig, adapter, limit).observe())
+    except RuntimeError as error:
+        if not str(error).startswith("Event loop stopped"):
+            raise
+        return Observation(scenario.name, died="the loop stopped the event loop that it was run on", blame="loop")
     finally:
         asyncio.set_event_loop(None)
         _close(loop)
@@ -147,7 +151,7 @@ class _Drive:
             usage=normal.usage(outcome.usage),
             events=events,
             events_ended=outcome.events_ended,
-            input_untouched=tuple(run.messages) == given,
+            input_untouched=[id(message) for message in run.messages] == [id(message) for message in given],
             again=None if outcome.again is None else normal.text(outcome.again),
             in_flight_at_end=marks[2],
             problems=tuple(normal.text(problem) for problem in outcome.problems),

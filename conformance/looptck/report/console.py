@@ -42,7 +42,7 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
         for check in test.checks:
             if check.verdict in {"pass", "skip"}:
                 continue
-            if check.verdict != "fail" or check.expected is check.seen is None:
+            if not check.told_apart():
                 key = f"{check.verdict} {check.message}"
                 if key not in told:
                     told.add(key)
@@ -57,6 +57,12 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
             else:
                 console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
             _print_again(console, report, check)
+
+
+def print_grounds(console: Console, windows: int) -> None:
+    """What the verdicts rest on, where that is less than sleeping threads: a window in which nothing was recorded."""
+    if windows:
+        console.print(f"{windows} scenario(s) came to rest only by a settling window: a loop that polls, or no /proc")
 
 
 def print_summary(console: Console, report: Report, seconds: float) -> None:

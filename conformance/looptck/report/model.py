@@ -39,6 +39,10 @@ class CheckReport(Data):
     statement: str = ""
     scenario: str = ""
 
+    def told_apart(self) -> bool:
+        """Whether the check was evaluated and failed; that a loop could not be run says nothing of its fact."""
+        return self.verdict == "fail" and not (self.expected is None and self.seen is None)
+
 
 class TestReport(Data):
     """A named test of the specification. `verdict` is that of its must-checks; durations are in seconds."""

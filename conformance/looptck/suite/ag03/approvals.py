@@ -60,7 +60,7 @@ def pending(e: Evidence) -> Finding:
 
 @TEST.check("approval/transcript", "approval-transcript", *WAITING)
 def transcript(e: Evidence) -> Finding:
-    """The transcript ends with the assistant message that proposed the calls."""
+    """The last message of the transcript is the turn that could not be dispatched."""
     place = _waiting_turn(e)
     return equal(e.shown([*e.transcript(place), e.reply(place)]), e.shown(e.invocation(0).transcript))
 

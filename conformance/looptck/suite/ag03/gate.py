@@ -24,9 +24,12 @@ def asked_before_dispatch(e: Evidence) -> Finding:
     early = []
     for turn in e.asked().turns:
         calls = {call.call() for call in turn.calls}
-        asked = [r.at for r in e.observation.records if isinstance(r, GateAsked) and r.call in calls]
+        asked: dict[object, int] = {}
+        for record in e.observation.records:
+            if isinstance(record, GateAsked) and record.call in calls:
+                asked.setdefault(record.call, record.at)  # who asks again at dispatch has asked before all the same
         ran = [r.at for r in e.observation.records if isinstance(r, ToolStarted) and r.call in calls]
-        if ran and (not asked or min(ran) < max(asked)):
+        if ran and (asked.keys() != calls or min(ran) < max(asked.values())):
             early.append(f"a call of the turn of {turn.calls[0].id} ran before the gate was asked about all of it")
     return equal(
         {"questions asked": True, "too early": []}, {"questions asked": bool(e.questions()), "too early": early}

@@ -1,4 +1,4 @@
-"""TestStepRunnerNames: every model and tool call is a named step, and a journal of steps replays the run (2.6)."""
+"""TestStepRunnerNames: what the step runner is asked to run, and a run replayed from its journal (2.6)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,11 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     denied = _call(labels).model_copy(update={"verdict": "deny", "reason": labels.text()})
     waiting = _call(labels).model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     answer = Turn(text=labels.pieces())
+    denied_first = recorded.model_copy(update={"turns": (_turn(labels, denied, _call(labels)), answer)})
     return (
         Scenario(name="recorded", invocations=(recorded,)),
         Scenario(name="replayed", invocations=(recorded, recorded.model_copy(update={"runner": "replay"}))),
-        Scenario(
-            name="denied-first",
-            gate=True,
-            invocations=(recorded.model_copy(update={"turns": (_turn(labels, denied, _call(labels)), answer)}),),
-        ),
+        Scenario(name="denied-first", gate=True, invocations=(denied_first,)),
         Scenario(
             name="resumed-same-tool",
             gate=True,

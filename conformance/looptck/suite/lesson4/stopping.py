@@ -22,7 +22,7 @@ def runaway(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("runaway", *(b.turn(spent=b.drawn_spending()) for _ in range(7)), meter=metered(max_steps=4)),
         b.scenario("last-step", b.turn(), b.turn(), b.answer(), meter=metered(max_steps=3)),
         b.scenario("single-step", b.turn(), b.answer(), meter=metered(max_steps=1)),
-        b.scenario("no-step", b.answer(), meter=metered(max_steps=0)),
+        b.scenario("no-step", b.answer(), meter=metered(max_steps=0), refusable=True),
         b.scenario("failing-runaway", *(b.turn(b.ask("failed")) for _ in range(7)), meter=metered(max_steps=4)),
         b.scenario("half-metered-runaway", *(b.turn() for _ in range(100))).model_copy(
             update={"meter": Meter(max_total_tokens=100, repeat_limit=ROOMY)}
@@ -34,19 +34,27 @@ def runaway(labels: Labels) -> tuple[Scenario, ...]:
 RUNAWAY = Test("test_step_budget_stops_a_runaway_agent", "Loop detection fires before the step budget", runaway)
 
 
-@RUNAWAY.check("steps/stop", "step-ceiling", "runaway", "single-step", "no-step", "failing-runaway")
+@RUNAWAY.check("steps/stop", "step-ceiling", "runaway", "single-step", "failing-runaway")
 def step_stop(e: Evidence) -> Finding:
     """The run ends by its step ceiling; it returns, it does not raise."""
     return equal(Stop.STEP_BUDGET.value, e.ending())
 
 
-@RUNAWAY.check("steps/exactly", "step-ceiling", "runaway", "single-step", "no-step", "failing-runaway")
+@RUNAWAY.check("steps/exactly", "step-ceiling", "runaway", "single-step", "failing-runaway")
 def exactly(e: Evidence) -> Finding:
     """There are exactly as many steps and model calls as the ceiling allows."""
     steps = e.scenario.meter.max_steps if e.scenario.meter is not None else None
     return equal(
         {"steps": steps, "model calls": steps}, {"steps": e.run().step_count, "model calls": len(e.run().requests)}
     )
+
+
+@RUNAWAY.check("steps/zero", "zero-steps", "no-step")
+def zero_steps(e: Evidence) -> Finding:
+    """A ceiling of zero steps ends the run before the first model call, or is refused when the loop is built."""
+    ended = {"stop": e.ending(), "model calls": len(e.run().requests)}
+    seen = ended if e.observation.refused is None else "refused"
+    return one_of(seen, {"stop": Stop.STEP_BUDGET.value, "model calls": 0}, "refused")
 
 
 @RUNAWAY.check("steps/last-tools-run", "step-ceiling", "runaway")
