@@ -31,11 +31,11 @@ def stuck() -> Run:
 def main() -> None:
     """Both runs, and what must be true of them."""
     first = runaway()
-    assert first.stop is Stop.STEP_BUDGET
+    assert first.stop == Stop.STEP_BUDGET
     assert first.step_count == MAX_STEPS
     print(f"runaway: {first.stop.value} after {first.step_count} steps. {first.output}")
     second = stuck()
-    assert second.stop is Stop.REPEATED_CALL
+    assert second.stop == Stop.REPEATED_CALL
     assert second.step_count < MAX_STEPS
     print(f"stuck: {second.stop.value} after {second.step_count} steps. {second.output}")
 

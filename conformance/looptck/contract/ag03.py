@@ -288,7 +288,10 @@ class MaxIterError(LoopError):
 
 
 class BudgetError(LoopError):
-    """A budget would be, or was, passed (section 2.4). `resource` says which, `used` and `limit` are counts of it."""
+    """A budget would be, or was, passed (section 2.4).
+
+    `resource` says which in any words, such as `tokens`; `used` and `limit` are counts of it.
+    """
 
     def __init__(
         self,
@@ -368,5 +371,10 @@ class Agent(Protocol):
         ...
 
     def invoke(self, messages: Sequence[Message]) -> Stream:
-        """Start one run over the messages, which stay untouched."""
+        """Start one run over the messages, which stay untouched.
+
+        An input whose last turn proposes calls that nobody has answered is resumed: they are dispatched before the
+        model is asked. Where the gate wants approval for one, the agent's `approvals` hold the markers that somebody
+        has approved (section 2.5).
+        """
         ...

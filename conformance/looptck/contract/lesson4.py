@@ -1,9 +1,9 @@
 """The contract of the profile `lesson4`: the metered agent loop, synchronous, returning instead of raising.
 
 A loop offers two classes side by side: `Agent`, whose `run` calls the model, dispatches its calls and stops for one of
-seven named reasons, and `Budget`, the meter. What they are given (a model, a registry, a tracer) and what a run gives
-back (`Run`, `Step`) are protocols here; the words that pass between them are concrete. Section names in the docstrings
-are the headings of the lesson.
+six named reasons (a seventh is a planner's), and `Budget`, the meter. What they are given (a model, a registry, a
+tracer) and what a run gives back (`Run`, `Step`) are protocols here; the words that pass between them are concrete.
+Section names in the docstrings are the headings of the lesson.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from looptck.contract.messages import Usage
 
 __all__ = [
     "OUTPUT_FATAL",
+    "OUTPUT_REPEATED",
+    "OUTPUT_STEPS",
     "RUN_SPAN",
     "Agent",
     "Budget",
@@ -42,9 +44,14 @@ MessageDict: TypeAlias = dict[str, Any]
 tool's answer."""
 
 RUN_SPAN = "agent.run"
-"""The name of the span of a run (the lesson names the attributes, not the span)."""
+"""The name of the span of a run. The lesson names only its attributes: `stop`, the word of the reason, and `steps`, the
+number of steps of an answered run."""
 OUTPUT_FATAL = "Stopped: the run hit an unrecoverable tool error."
 """The output of a run that a fatal tool error ended."""
+OUTPUT_STEPS = "Stopped: reached the {steps}-step limit without an answer."
+"""The output of a run that its step ceiling ended, with the ceiling."""
+OUTPUT_REPEATED = "Stopped: repeated the same {tool} call {times} times without progress."
+"""The output of a run that a repeated call ended, with the tool's name and how often it was asked for."""
 
 
 class Stop(StrEnum):
