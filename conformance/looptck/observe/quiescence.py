@@ -68,11 +68,13 @@ class _Selector(selectors.DefaultSelector):
         if timeout is not None and timeout <= 0:
             self.owner.look_while_busy(waiter)
             return super().select(timeout)
+        # The threads first: one that wakes this loop and is gone by the next look has left its mark when I/O is asked.
+        threads = other_threads(self.owner.strangers)
         ready = super().select(0)
         if ready:
             waiter.stable_at = time.monotonic()
             return ready
-        pause = self.owner.look(waiter, timeout, alone=len(self.get_map()) <= 1)
+        pause = self.owner.look(waiter, timeout, threads, alone=len(self.get_map()) <= 1)
         return [] if pause is None else super().select(pause)
 
 
@@ -100,12 +102,16 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         self.waiter = _Waiter(future, deadline, patience, activity, activity(), time.monotonic())
         return future
 
-    def look(self, waiter: _Waiter, timeout: float | None, *, alone: bool) -> float | None:
-        """Seconds to wait for events before the next look, or None when the loop is quiescent (the waiter is told)."""
+    def look(
+        self, waiter: _Waiter, timeout: float | None, threads: dict[str, str] | None, *, alone: bool
+    ) -> float | None:
+        """Seconds to wait for events before the next look, or None when the loop is quiescent (the waiter is told).
+
+        `threads` are the other threads, looked at before it was asked whether there is any I/O.
+        """
         if waiter.future.done():
             self.waiter = None
             return timeout
-        threads = other_threads(self.strangers)
         if timeout is None and alone and threads == {}:
             self.tell(waiter, "certain")
             return None
