@@ -101,7 +101,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Agent:
-    """The loop: call, check, dispatch, append, repeat, stop."""
+    """The loop. It keeps nothing of a run, so that one agent may have several."""
 
     model: lesson4.Model
     registry: lesson4.Registry
@@ -127,39 +127,41 @@ class Agent:
         """Every way out of it has a name."""
         asked: Counter[str] = Counter()
         for index in range(run.budget.max_steps):
-            completion = self._ask(run.messages)
-            step = Step(index, completion)
-            run.steps.append(step)
-            run.messages.append(completion.as_message())
-            run.input_tokens += completion.usage.input_tokens
-            run.output_tokens += completion.usage.output_tokens
-            if not completion.wants_tools:
-                return Stop.ANSWERED, completion.text
-            for call in completion.tool_calls:  # the whole turn is looked at before any of it runs
+            reply = self._ask(run.messages)
+            run.messages.append(reply.as_message())
+            run.steps.append(Step(index, reply))
+            run.input_tokens += reply.usage.input_tokens
+            run.output_tokens += reply.usage.output_tokens
+            if not reply.wants_tools:
+                return Stop.ANSWERED, reply.text
+            for call in reply.tool_calls:  # the whole turn is looked at before any of it runs
                 asked[same(call)] += 1
                 if (times := asked[same(call)]) > run.budget.repeat_limit:
-                    return (
-                        Stop.REPEATED_CALL,
-                        f"Stopped: repeated the same {call.name} call {times} times without progress.",
-                    )
-            for call in completion.tool_calls:
-                try:
-                    result = self.registry.dispatch(call)
-                except FatalToolError:
-                    return Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL
-                step.tool_results.append(result)
-                run.messages.append(result.as_message())
+                    output = f"Stopped: repeated the same {call.name} call {times} times without progress."
+                    return Stop.REPEATED_CALL, output
+            try:
+                self._dispatch(reply.tool_calls, run)
+            except FatalToolError:
+                return Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL
             if (ceiling := overspent(run)) is not None:
                 return ceiling, f"Stopped: {ceiling.value.replace('_', ' ')}."
         return Stop.STEP_BUDGET, f"Stopped: reached the {run.budget.max_steps}-step limit without an answer."
 
-    def _ask(self, messages: list[MessageDict]) -> Completion:
+    def _ask(self, sent: list[MessageDict]) -> Completion:
+        offered = self.registry.schemas()
         return self.model.complete(
-            messages,
-            tools=self.registry.schemas() or None,  # no tools are none at all, not an empty list of them
-            max_output_tokens=self.max_output_tokens,
+            sent,
             temperature=self.temperature,
+            max_output_tokens=self.max_output_tokens,
+            tools=offered or None,  # no tools are none at all, not an empty list of them
         )
+
+    def _dispatch(self, calls: Sequence[ToolCall], run: Run) -> None:
+        """Run the calls of a turn. What came of those before a fatal error stays in the run."""
+        for call in calls:
+            outcome = self.registry.dispatch(call)
+            run.steps[-1].tool_results.append(outcome)
+            run.messages.append(outcome.as_message())
 
 
 def same(call: ToolCall) -> str:

@@ -7,12 +7,12 @@ sent through a pipe and judged later.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from looptck.contract.ag03 import Message, ToolCall, ToolResult, Usage
+from looptck.wire import json_of
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
 AnyRecord = Annotated[
@@ -127,16 +127,4 @@ class Observation:
     output: str = field(default="", compare=False)
 
 
-@cache
-def _adapter() -> TypeAdapter[Observation]:
-    return TypeAdapter(Observation)
-
-
-def to_json(observation: Observation) -> bytes:
-    """The observation as JSON."""
-    return _adapter().dump_json(observation, warnings="error")
-
-
-def from_json(data: bytes) -> Observation:
-    """The observation of `to_json`. Raises `ValueError` for anything else."""
-    return _adapter().validate_json(data)
+to_json, from_json = json_of(Observation)

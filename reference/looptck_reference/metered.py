@@ -1,10 +1,10 @@
-"""The reference loop of the profile lesson4: call, check, dispatch, append, repeat, stop. `Agent.run` is all of it."""
+"""The reference loop of the profile lesson4: a model is asked, its calls are run, and a meter watches both."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from looptck.contract.lesson4 import OUTPUT_FATAL, RUN_SPAN, FatalToolError, Stop
 from looptck_reference.meter import Budget, Meter
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from looptck.contract.lesson4 import Completion, MessageDict, Model, Registry, Span, ToolResult, Tracer
 
 __all__ = ["Agent", "Budget", "Run", "Step"]
+
+Ending: TypeAlias = tuple[Stop, str]
+"""Why a run stops, and its output."""
 
 
 @dataclass(slots=True)
@@ -97,62 +100,71 @@ class Agent:
         temperature: float | None = 0.0,
         tracer: Tracer | None = None,
     ) -> None:
-        self.model = model
-        self.registry = registry
-        self.budget = budget if budget is not None else Budget()
-        self.system = system
-        self.max_output_tokens = max_output_tokens
-        self.temperature = temperature
-        self.tracer = tracer
+        self._model = model
+        self._registry = registry
+        self._budget = budget if budget is not None else Budget()
+        self._system = system
+        self._output_limit = max_output_tokens
+        self._temperature = temperature
+        self._tracer = tracer
 
     def run(self, task: str, history: Sequence[MessageDict] | None = None) -> Run:
         """Run the loop on a task. Returns whatever ceiling is hit; a model that raises is not caught."""
         with self._run_span() as span:
-            run = self._loop(_opening(self.system, history, task), Meter(self.budget))
+            run = self._loop(_opening(self._system, history, task), Meter(self._budget))
             if span is not None:
                 span.set(**{"stop": run.stop.value} | ({"steps": run.step_count} if run.ok else {}))
             return run
 
-    def _loop(self, messages: list[MessageDict], meter: Meter) -> Run:
-        """The loop in full; its only bound is the range."""
+    def _loop(self, sent: list[MessageDict], meter: Meter) -> Run:
+        """The loop; its only bound is the range, and each way out of it names its reason."""
         steps: list[Step] = []
 
-        def finish(output: str, stop: Stop) -> Run:
+        def ended(reason: Stop, output: str) -> Run:
             spent = meter.usage
-            return Run(output, stop, steps, messages, spent.input_tokens, spent.output_tokens, meter.cost)
+            return Run(output, reason, steps, sent, spent.input_tokens, spent.output_tokens, meter.cost)
 
-        for index in range(self.budget.max_steps):
-            completion = self.model.complete(
-                list(messages),
-                tools=self.registry.schemas() or None,
-                max_output_tokens=self.max_output_tokens,
-                temperature=self.temperature,
-            )
-            step = Step(index, completion)
-            steps.append(step)
-            messages.append(completion.as_message())
-            meter.usage += completion.usage
-            if not completion.wants_tools:
-                return finish(completion.text, Stop.ANSWERED)
-            for call in completion.tool_calls:
-                if times := meter.repeated(call):
-                    return finish(
-                        f"Stopped: repeated the same {call.name} call {times} times without progress.",
-                        Stop.REPEATED_CALL,
-                    )
-            for call in completion.tool_calls:
-                try:
-                    result = self.registry.dispatch(call)
-                except FatalToolError:
-                    return finish(OUTPUT_FATAL, Stop.TOOL_FATAL)
-                step.tool_results.append(result)
-                messages.append(result.as_message())
+        for index in range(self._budget.max_steps):
+            reply = self._ask(sent)
+            sent.append(reply.as_message())
+            steps.append(Step(index, reply))
+            meter.usage += reply.usage
+            if not reply.wants_tools:
+                return ended(Stop.ANSWERED, reply.text)
+            if (ending := self._turn(steps[-1], sent, meter)) is not None:
+                return ended(*ending)
             if (ceiling := meter.overspent()) is not None:
-                return finish(f"Stopped: {ceiling.value.replace('_', ' ')}.", ceiling)
-        return finish(f"Stopped: reached the {self.budget.max_steps}-step limit without an answer.", Stop.STEP_BUDGET)
+                return ended(ceiling, f"Stopped: {ceiling.value.replace('_', ' ')}.")
+        return ended(Stop.STEP_BUDGET, f"Stopped: reached the {self._budget.max_steps}-step limit without an answer.")
+
+    def _ask(self, sent: list[MessageDict]) -> Completion:
+        """The model's next reply. Nothing to offer goes out as None: an empty list would say something else."""
+        offered = self._registry.schemas()
+        return self._model.complete(
+            list(sent),
+            tools=offered or None,
+            max_output_tokens=self._output_limit,
+            temperature=self._temperature,
+        )
+
+    def _turn(self, step: Step, sent: list[MessageDict], meter: Meter) -> Ending | None:
+        """The calls of a step: all are looked at before any of them runs. What ended the run there, None if nothing."""
+        calls = step.completion.tool_calls
+        for call in calls:
+            if times := meter.repeated(call):
+                output = f"Stopped: repeated the same {call.name} call {times} times without progress."
+                return Stop.REPEATED_CALL, output
+        for call in calls:
+            try:
+                outcome = self._registry.dispatch(call)
+            except FatalToolError:
+                return Stop.TOOL_FATAL, OUTPUT_FATAL
+            sent.append(outcome.as_message())
+            step.tool_results.append(outcome)
+        return None
 
     def _run_span(self) -> AbstractContextManager[Span | None]:
-        return self.tracer.span(RUN_SPAN) if self.tracer is not None else nullcontext()
+        return self._tracer.span(RUN_SPAN) if self._tracer is not None else nullcontext()
 
 
 def _opening(system: str | None, history: Sequence[MessageDict] | None, task: str) -> list[MessageDict]:

@@ -112,8 +112,3 @@ def forget_import(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is loaded in this process leaves no trace of it when the test is over."""
     monkeypatch.setattr(sys, "path", sys.path.copy())
     monkeypatch.setitem(sys.modules, FILE_MODULE, sys)  # so that what is imported under this name goes again
-
-
-def name(file: Path) -> str:
-    """The id of a file in pytest."""
-    return file.stem

@@ -10,24 +10,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.conformance.implementations_harness import OTHER_SEED, ROOT, SEED, Implementations, forget_import, name
+from tests.conformance.implementations_harness import OTHER_SEED, ROOT, SEED, Implementations, forget_import
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOOPS = Implementations("ag03", ROOT)
+AG03, LESSON4 = Implementations("ag03", ROOT), Implementations("lesson4", ROOT / "lesson4")
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass"
 
 
-@pytest.mark.parametrize("file", LOOPS.correct, ids=name)
-def test_a_correct_loop_passes_every_check(file: Path) -> None:
-    assert LOOPS.not_passed(file, SEED) == {}
+def named(loops: Implementations, files: list[Path]) -> list[pytest.ParameterSet]:
+    """Each of these files with the loops that it belongs to."""
+    return [pytest.param(loops, file, id=f"{loops.profile}-{file.stem}") for file in files]
 
 
-@pytest.mark.parametrize("file", LOOPS.correct, ids=name)
-def test_it_passes_in_this_process_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+CORRECT_AG03 = named(AG03, AG03.correct)
+CORRECT = CORRECT_AG03 + named(LESSON4, LESSON4.correct)
+WRONG = named(AG03, AG03.wrong) + named(LESSON4, LESSON4.wrong)
+each_profile = pytest.mark.parametrize("loops", [AG03, LESSON4], ids=lambda loops: loops.profile)
+
+
+@pytest.mark.parametrize(("loops", "file"), CORRECT)
+def test_a_correct_loop_passes_every_check(loops: Implementations, file: Path) -> None:
+    assert loops.not_passed(file, SEED) == {}
+
+
+@pytest.mark.parametrize(("loops", "file"), CORRECT)
+def test_it_passes_in_this_process_and_with_other_values_too(
+    loops: Implementations, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     forget_import(monkeypatch)
-    assert LOOPS.not_passed(file, SEED, isolation="none") == {}
+    assert loops.not_passed(file, OTHER_SEED, isolation="none") == {}
 
 
 @pytest.fixture
@@ -40,20 +53,25 @@ def busy_machine() -> Iterator[None]:
         yield
 
 
+# Tools of lesson4 run one after the other: nothing there has to be waited for.
 @pytest.mark.usefixtures("busy_machine")
-@pytest.mark.parametrize("file", LOOPS.correct, ids=name)
-def test_it_passes_with_other_values_while_others_use_every_core(file: Path) -> None:
-    assert LOOPS.not_passed(file, OTHER_SEED) == {}
+@pytest.mark.parametrize(("loops", "file"), CORRECT_AG03)
+def test_it_passes_with_other_values_while_others_use_every_core(loops: Implementations, file: Path) -> None:
+    assert loops.not_passed(file, OTHER_SEED) == {}
 
 
-@pytest.mark.parametrize("file", LOOPS.wrong, ids=name)
-def test_a_wrong_loop_fails_exactly_what_is_recorded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LOOPS.seen(file, monkeypatch) == LOOPS.recorded(file)
+@pytest.mark.parametrize(("loops", "file"), WRONG)
+def test_a_wrong_loop_fails_exactly_what_is_recorded(
+    loops: Implementations, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert loops.seen(file, monkeypatch) == loops.recorded(file)
 
 
-def test_every_wrong_loop_has_a_record_and_every_record_a_loop() -> None:
-    assert LOOPS.without_counterpart() == []
+@each_profile
+def test_every_wrong_loop_has_a_record_and_every_record_a_loop(loops: Implementations) -> None:
+    assert loops.without_counterpart() == []
 
 
-def test_records_are_sorted_lists_of_known_checks() -> None:
-    assert LOOPS.untidy() == []
+@each_profile
+def test_records_are_sorted_lists_of_known_checks(loops: Implementations) -> None:
+    assert loops.untidy() == []

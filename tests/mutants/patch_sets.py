@@ -61,8 +61,3 @@ class PatchSet:
 
     def _patch(self, mutant: Mutant) -> Patch:
         return load(patches_of(self.profile) / mutant.patch)
-
-
-def id_of(mutant: Mutant) -> str:
-    """What pytest calls a mutant."""
-    return mutant.id

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from tests.mutants.patching import FILE, MODULE
 
 from looptck_mutants import patchfile
 from looptck_mutants.patchfile import BadPatch, Patch, PatchError, StalePatch
@@ -19,8 +20,6 @@ from looptck_mutants.patchfile import BadPatch, Patch, PatchError, StalePatch
 if TYPE_CHECKING:
     from pathlib import Path
 
-MODULE = "looptck_reference.loop"
-FILE = "reference/looptck_reference/loop.py"
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 # Few different lines, so that they repeat, and among them all that looks like a part of a diff.

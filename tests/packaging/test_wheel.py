@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import email
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.packaging.building import PACKAGES, ROOT, build
 
 import looptck
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from email.message import Message
-
-ROOT = Path(__file__).parents[2]
-PACKAGES = {
-    "conformance": "looptck",
-    "fakes": "looptck_fakes",
-    "reference": "looptck_reference",
-    "mutants": "looptck_mutants",
-}
-
-
-def build(target: str, into: Path) -> zipfile.ZipFile:
-    """Build with the backend of this environment alone: an isolated build would have to fetch it."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(into)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (path,) = into.glob("*.whl")
-    return zipfile.ZipFile(path)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    return build("wheel", tmp_path_factory.mktemp("wheel"))
+def wheel(wheel_file: Path) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(wheel_file) as opened:
+        yield opened
 
 
 def in_wheel(wheel: zipfile.ZipFile) -> set[str]:
@@ -95,7 +80,7 @@ def test_the_wheel_asks_for_the_run_time_libraries_only(wheel: zipfile.ZipFile) 
 
 
 def test_an_editable_install_is_a_static_path_file(tmp_path: Path) -> None:
-    editable = build("wheel:editable", tmp_path)
-    (path,) = in_wheel(editable)
-    assert path.endswith(".pth")
-    assert set(editable.read(path).decode().splitlines()) == {str(ROOT / folder) for folder in PACKAGES}
+    with zipfile.ZipFile(build("wheel:editable", tmp_path)) as editable:
+        (path,) = in_wheel(editable)
+        assert path.endswith(".pth")
+        assert set(editable.read(path).decode().splitlines()) == {str(ROOT / folder) for folder in PACKAGES}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
+from looptck.wire import json_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class StepSeen:
 
 @dataclass(frozen=True, slots=True)
 class RunSeen:
-    """How one run went. `raised` names the error where it did not return; `scripted` whether that is the model's own.
+    """How one run went. `raised` names the error where it did not return.
 
     `used_tool` and `requested_tool` hold what these say of each tool, `kept` tells whether the run is still the same
     when all runs are made, `problems` what it did not offer.
@@ -53,7 +52,6 @@ class RunSeen:
     requests: tuple[RequestSeen, ...]
     dispatched: tuple[str, ...]
     raised: str = ""
-    scripted: bool = False
     stop: str = ""
     stop_is_text: bool = False
     ok: bool | None = None
@@ -100,16 +98,4 @@ class Observation:
     output: str = field(default="", compare=False)
 
 
-@cache
-def _adapter() -> TypeAdapter[Observation]:
-    return TypeAdapter(Observation)
-
-
-def to_json(observation: Observation) -> bytes:
-    """The observation as JSON."""
-    return _adapter().dump_json(observation, warnings="error")
-
-
-def from_json(data: bytes) -> Observation:
-    """The observation of `to_json`. Raises `ValueError` for anything else."""
-    return _adapter().validate_json(data)
+to_json, from_json = json_of(Observation)

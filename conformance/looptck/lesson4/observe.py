@@ -18,7 +18,7 @@ from looptck.adapter import NoInterfaceError, told
 from looptck.contract.lesson4 import FatalToolError, ToolCall, ToolError
 from looptck.lesson4.adapter import Agents
 from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, SpanSeen, StepSeen
-from looptck.observe.normal import count, many, plain, text
+from looptck.observe.normal import count, get, is_a, many, plain, text
 from looptck_fakes.lesson4 import Denied, FakeModel, FakeRegistry, FakeTracer, Outcome
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ScriptedModelError(Exception):
     """An error that the scenario made the model raise."""
 
 
-def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = 0.0) -> Observation:  # noqa: ARG001 - the process's affair
+def observe_here(adapter: Adapter, scenario: Scenario) -> Observation:
     """Observe in this process. Raises `NoInterfaceError` where the loop offers nothing to run."""
     rig = _Rig(scenario)
     agents = Agents(rig.options, rig.budget)
@@ -125,8 +125,7 @@ def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> tuple[RunSeen,
     try:
         run = adapter.run(agent, task.task, history)
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
-        scripted = isinstance(error, ScriptedModelError)
-        fields = {"status": "raised", "raised": text(told(error)), "scripted": scripted}
+        fields = {"status": "raised", "raised": text(told(error))}
     else:
         fields = {"status": "returned"} | _returned(run, [ask.name for ask in rig.scenario.asks()])
     seen = RunSeen(
@@ -146,18 +145,23 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
     def ask(name: str, *args: Any, call: bool = False) -> Any:
         try:
             value = getattr(run, name)
-            return value(*args) if call else value
-        except AttributeError:
-            missing.append(name)
         except Exception as error:  # noqa: BLE001 - see above
-            problems.append(text(f"{name}: {told(error)}"))
+            if isinstance(error, AttributeError) and get(type(run), name) is None:
+                missing.append(name)
+            else:  # a property of that name, in which something raises
+                problems.append(text(f"{name} raised {told(error)}"))
+            return None
+        try:
+            return value(*args) if call else value
+        except Exception as error:  # noqa: BLE001 - see above
+            problems.append(text(f"{name}() raised {told(error)}"))
         return None
 
     stop, ok = ask("stop"), ask("ok")
     return {
-        "stop": text(getattr(stop, "value", stop)),
-        "stop_is_text": isinstance(stop, str) and isinstance(getattr(stop, "value", None), str),
-        "ok": ok if isinstance(ok, bool) else None,
+        "stop": text(get(stop, "value", stop)),
+        "stop_is_text": is_a(stop, str) and is_a(get(stop, "value"), str),
+        "ok": ok if is_a(ok, bool) else None,
         "output": text(ask("output")),
         "steps": tuple(_step(step) for step in many(ask("steps"))),
         "step_count": count(ask("step_count")),
@@ -177,7 +181,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
 def _number(value: Any, otherwise: Any) -> Any:
     """A finite number as a float, of any kind of number; `otherwise` for anything else."""
     try:
-        number = float(value) if isinstance(value, int | float | Decimal) else math.nan
+        number = float(value) if is_a(value, (int, float, Decimal)) else math.nan
     except (ArithmeticError, ValueError):  # too large for a float, or a decimal that signals
         return otherwise
     return number if math.isfinite(number) else otherwise
@@ -190,27 +194,19 @@ def _missing(run: Any, names: list[str]) -> list[str]:
 
 
 def _step(step: Any) -> StepSeen:
-    lists = (_names(_part(step, name)) for name in ("requested_names", "succeeded_names", "blocked_names"))
+    lists = (_names(get(step, name)) for name in ("requested_names", "succeeded_names", "blocked_names"))
     results = tuple(
-        f"{text(_part(r, 'tool_call_id'))} {_part(r, 'ok') is True} {text(_part(r, 'content'))}"
-        for r in many(_part(step, "tool_results"))
+        f"{text(get(r, 'tool_call_id'))} {get(r, 'ok') is True} {text(get(r, 'content'))}"
+        for r in many(get(step, "tool_results"))
     )
-    return StepSeen(count(_part(step, "index")), text(_part(_part(step, "completion"), "text")), results, *lists)
-
-
-def _part(value: Any, name: str) -> Any:
-    """An attribute; None where it is missing or cannot be read, which is the loop's affair."""
-    try:
-        return getattr(value, name, None)
-    except Exception:  # noqa: BLE001 - a property of the loop's own may raise anything
-        return None
+    return StepSeen(count(get(step, "index")), text(get(get(step, "completion"), "text")), results, *lists)
 
 
 def _item(value: Mapping[str, Any], name: str) -> Any:
     """An item of a mapping; None where it is missing or cannot be read."""
     try:
         return value.get(name)
-    except Exception:  # noqa: BLE001 - see _part
+    except Exception:  # noqa: BLE001 - a mapping of the loop's own may raise anything
         return None
 
 
@@ -222,17 +218,17 @@ def message(value: Any) -> MessageSeen:
     """A message that was sent or kept, whether a mapping or an object."""
 
     def part(name: str) -> Any:
-        return _item(value, name) if isinstance(value, Mapping) else _part(value, name)
+        return _item(value, name) if is_a(value, Mapping) else get(value, name)
 
     calls = tuple(_proposed(call) for call in many(part("tool_calls")))
     return MessageSeen(text(part("role") or ""), text(part("content") or ""), text(part("tool_call_id") or ""), calls)
 
 
 def _proposed(call: Any) -> str:
-    if not isinstance(call, Mapping):
-        return f"{text(_part(call, 'id'))} = {text(_part(call, 'name'))}"
+    if not is_a(call, Mapping):
+        return f"{text(get(call, 'id'))} = {text(get(call, 'name'))}"
     function = _item(call, "function")
-    name = _item(function if isinstance(function, Mapping) else call, "name")
+    name = _item(function if is_a(function, Mapping) else call, "name")
     return f"{text(_item(call, 'id'))} = {text(name)}"
 
 
@@ -247,10 +243,10 @@ def _request(call: Mapping[str, Any]) -> RequestSeen:
 
 
 def _tool_name(tool: Any) -> str:
-    if not isinstance(tool, Mapping):
+    if not is_a(tool, Mapping):
         return text(tool)
     function = _item(tool, "function")  # some wrap a schema for the wire; it is the same tool
-    return text(_item(function if isinstance(function, Mapping) else tool, "name"))
+    return text(_item(function if is_a(function, Mapping) else tool, "name"))
 
 
 def call_line(call: ToolCall) -> str:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.messages import Usage
 from looptck.lesson4.evidence import answer, dispatched
-from looptck.report.row import Row
+from looptck.report.row import Row, latest
 
 if TYPE_CHECKING:
     from looptck.lesson4.evidence import Evidence
-
-_LAST = 4
 
 
 def rows(evidence: Evidence) -> list[Row]:
@@ -24,10 +22,7 @@ def _rows(evidence: Evidence, place: int) -> list[Row]:
     seen, replies = evidence.run(place), evidence.task(place).replies
     found, spent, rest = [Row(f"{label}start", "")], Usage(), list(seen.dispatched)
     for number, request in enumerate(seen.requests):
-        roles = [message.role for message in request.messages]
-        earlier = len(roles) - _LAST
-        before = ", ".join([f"{earlier} earlier", *roles[-_LAST:]] if earlier > 1 else roles)
-        row = Row(f"{label}step {number}", before)
+        row = Row(f"{label}step {number}", latest([message.role for message in request.messages]))
         if number < len(replies):
             reply = replies[number]
             spent += reply.usage.usage()

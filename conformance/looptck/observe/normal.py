@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.ag03 import (
@@ -30,6 +31,8 @@ ODD = "(not text) "
 CHAIN_LIMIT = 100
 COUNT_LIMIT = 2**63
 """Where counts end: JSON readers refuse integers of thousands of digits."""
+MOST = 100_000
+"""How many elements of an iterable are read: one without an end must not fill the memory."""
 DEPTH_LIMIT = 50
 """How deep a value may be nested to be kept: JSON readers refuse deeper ones at some point."""
 
@@ -38,11 +41,11 @@ def text(value: Any) -> str:
     """A string that survives JSON; anything that is no string is shown by its repr, marked as odd."""
     if type(value) is str and value.isascii():  # nearly every text, and every observation has hundreds
         return value
-    shown = value if _is(value, str) else ODD + _shown(value, repr)
+    shown = value if is_a(value, str) else ODD + _shown(value, repr)
     return str.encode(shown, "utf-8", "backslashreplace").decode("utf-8")
 
 
-def _is(value: Any, kind: type) -> bool:
+def is_a(value: Any, kind: type | tuple[type, ...]) -> bool:
     """Like `isinstance`, without asking the value, which may claim to be anything."""
     return issubclass(type(value), kind)
 
@@ -58,7 +61,7 @@ def _is_plain(value: Any) -> bool:
     return type(value) is str and value.isascii()
 
 
-def _get(value: Any, name: str, otherwise: Any = None) -> Any:
+def get(value: Any, name: str, otherwise: Any = None) -> Any:
     """An attribute, or `otherwise` where there is none or it cannot be read."""
     try:
         return getattr(value, name, otherwise)
@@ -75,7 +78,7 @@ def _truth(value: Any) -> bool:
 
 def count(value: Any) -> int:
     """An integer; -1 for anything else, and for one that no count can reach."""
-    number = int.__index__(value) if _is(value, int) else -1
+    number = int.__index__(value) if is_a(value, int) else -1
     return number if abs(number) < COUNT_LIMIT else -1
 
 
@@ -83,29 +86,29 @@ def call(value: Any) -> ToolCall:
     """A tool call, read by its attributes."""
     if type(value) is ToolCall and all(_is_plain(part) for part in (value.id, value.name, value.arguments)):
         return value
-    return ToolCall(text(_get(value, "id", value)), text(_get(value, "name", "")), text(_get(value, "arguments", "")))
+    return ToolCall(text(get(value, "id", value)), text(get(value, "name", "")), text(get(value, "arguments", "")))
 
 
 def message(value: Any) -> Message:
     """A message, read by its attributes; what is no message at all gets its repr as content."""
-    role: Any = text(_get(value, "role"))
+    role: Any = text(get(value, "role"))
     if role not in {"system", "user", "assistant", "tool"}:
         return Message("user", text(ODD + _shown(value, repr)))
-    tool_call_id = _get(value, "tool_call_id")
+    tool_call_id = get(value, "tool_call_id")
     return Message(
         role,
-        text(_get(value, "content", "")),
-        tuple(call(item) for item in many(_get(value, "tool_calls", ()))),
+        text(get(value, "content", "")),
+        tuple(call(item) for item in many(get(value, "tool_calls", ()))),
         None if tool_call_id is None else text(tool_call_id),
     )
 
 
 def many(value: Any) -> tuple[Any, ...]:
-    """The elements of an iterable; an empty tuple for None, one odd element for anything else."""
+    """The elements of an iterable, the first `MOST` of them; empty for None, one odd element for anything else."""
     if value is None:
         return ()
     try:
-        return tuple(value)
+        return tuple(islice(value, MOST))
     except Exception:  # noqa: BLE001 - not iterable, or an iterator that raises
         return (value,)
 
@@ -135,10 +138,10 @@ def record(value: Any) -> Any:
 
 def definition(value: Any) -> ToolDefinition:
     """A tool definition, read by its attributes."""
-    parameters = plain(_get(value, "parameters"))
+    parameters = plain(get(value, "parameters"))
     return ToolDefinition(
-        text(_get(value, "name", value)),
-        text(_get(value, "description", "")),
+        text(get(value, "name", value)),
+        text(get(value, "description", "")),
         parameters if isinstance(parameters, dict) else {},
     )
 
@@ -146,9 +149,9 @@ def definition(value: Any) -> ToolDefinition:
 def plain(value: Any, depth: int = DEPTH_LIMIT) -> Any:
     """A JSON value that a reader gives back as it is: what is none, or too deep, is shown by its repr."""
     try:
-        if depth and _is(value, dict):
+        if depth and is_a(value, dict):
             return {text(key): plain(item, depth - 1) for key, item in value.items()}
-        if depth and (_is(value, list) or _is(value, tuple)):
+        if depth and (is_a(value, list) or is_a(value, tuple)):
             return [plain(item, depth - 1) for item in value]
     except Exception:  # noqa: BLE001 - a container that raises when it is read
         return text(value)
@@ -158,9 +161,9 @@ def plain(value: Any, depth: int = DEPTH_LIMIT) -> Any:
 def _scalar(value: Any) -> Any:
     if value is None or type(value) is bool:
         return value
-    if _is(value, int) and abs(int.__index__(value)) < COUNT_LIMIT:
+    if is_a(value, int) and abs(int.__index__(value)) < COUNT_LIMIT:
         return int.__index__(value)
-    if _is(value, float) and math.isfinite(float.__pos__(value)):
+    if is_a(value, float) and math.isfinite(float.__pos__(value)):
         return float.__pos__(value)
     return text(value)
 
@@ -169,28 +172,28 @@ def usage(value: Any) -> Usage | None:
     """Usage, read by its attributes; None where there is none."""
     if value is None:
         return None
-    return Usage(count(_get(value, "input_tokens")), count(_get(value, "output_tokens")))
+    return Usage(count(get(value, "input_tokens")), count(get(value, "output_tokens")))
 
 
 def event(value: Any) -> EventSeen:
     """An event, read by its attributes."""
-    said, verdict, result = _get(value, "text"), _get(value, "verdict"), _get(value, "result")
-    proposed, error = _get(value, "call"), _get(value, "error")
+    said, verdict, result = get(value, "text"), get(value, "verdict"), get(value, "result")
+    proposed, error = get(value, "call"), get(value, "error")
     names = {Allow: "allow", Deny: "deny", NeedApproval: "need_approval"}
     return EventSeen(
-        kind=text(_get(value, "kind", value)),
-        iter=count(_get(value, "iter")),
+        kind=text(get(value, "kind", value)),
+        iter=count(get(value, "iter")),
         text="" if said is None else text(said),
         call=None if proposed is None else call(proposed),
         verdict=None if verdict is None else names.get(type(verdict)) or text(verdict),
-        result=None if result is None else ToolResult(text(_get(result, "content", result)), _error_flag(result)),
-        usage=usage(_get(value, "usage")),
+        result=None if result is None else ToolResult(text(get(result, "content", result)), _error_flag(result)),
+        usage=usage(get(value, "usage")),
         error=None if error is None else text(type(error).__name__),
     )
 
 
 def _error_flag(result: Any) -> bool:
-    return _truth(_get(result, "is_error"))
+    return _truth(get(result, "is_error"))
 
 
 def error(value: BaseException, scripted: tuple[BaseException, ...]) -> ErrorSeen:
@@ -201,20 +204,20 @@ def error(value: BaseException, scripted: tuple[BaseException, ...]) -> ErrorSee
     elif any(link is item for link in _chain(value) for item in scripted):
         relation = "cause"
     seen: dict[str, Any] = {"kind": _kind(value), "text": text(f"{type(value).__name__}: {_shown(value, str, 500)}")}
-    if _is(value, BudgetError):
-        seen |= {name: count(_get(value, name)) for name in ("used", "limit")}
-        seen["resource"] = text(_get(value, "resource"))
-    if _is(value, ApprovalError):
-        seen["pending"] = tuple(_pending(item) for item in many(_get(value, "pending")))
-    if _is(value, LoopError):
-        last = _get(value, "message")
-        seen |= {"message": None if last is None else message(last), "usage": usage(_get(value, "usage"))}
-        seen["transcript"] = messages(_get(value, "transcript"))
+    if is_a(value, BudgetError):
+        seen |= {name: count(get(value, name)) for name in ("used", "limit")}
+        seen["resource"] = text(get(value, "resource"))
+    if is_a(value, ApprovalError):
+        seen["pending"] = tuple(_pending(item) for item in many(get(value, "pending")))
+    if is_a(value, LoopError):
+        last = get(value, "message")
+        seen |= {"message": None if last is None else message(last), "usage": usage(get(value, "usage"))}
+        seen["transcript"] = messages(get(value, "transcript"))
     return ErrorSeen(scripted=relation, **seen)  # type: ignore[arg-type]
 
 
 def _pending(item: Any) -> PendingSeen:
-    return PendingSeen(call(_get(item, "call", item)), text(_get(item, "marker", "")), text(_get(item, "reason", "")))
+    return PendingSeen(call(get(item, "call", item)), text(get(item, "marker", "")), text(get(item, "reason", "")))
 
 
 def _kind(value: BaseException) -> str:
@@ -224,7 +227,7 @@ def _kind(value: BaseException) -> str:
         (ApprovalError, "approval"),
         (ScriptExhaustedError, "script_exhausted"),
     )
-    return next((name for kind, name in kinds if _is(value, kind)), "other")
+    return next((name for kind, name in kinds if is_a(value, kind)), "other")
 
 
 def _chain(value: BaseException) -> Iterator[Any]:
@@ -237,6 +240,6 @@ def _chain(value: BaseException) -> Iterator[Any]:
             continue
         seen.append(link)
         yield link
-        todo += (_get(link, "__cause__"), _get(link, "__context__"))
-        if _is(link, BaseExceptionGroup):
-            todo += many(_get(link, "exceptions"))
+        todo += (get(link, "__cause__"), get(link, "__context__"))
+        if is_a(link, BaseExceptionGroup):
+            todo += many(get(link, "exceptions"))

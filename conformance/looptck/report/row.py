@@ -1,8 +1,14 @@
-"""A row of a worked example: one model call and what the loop did with its reply."""
+"""A row of a worked example: one model call and what the loop did with its reply; and how its messages are told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LAST = 4
 
 
 @dataclass(slots=True)
@@ -14,3 +20,9 @@ class Row:
     model: str = ""
     did: list[str] = field(default_factory=list)
     usage: str = ""
+
+
+def latest(messages: Sequence[str]) -> str:
+    """Messages in one line; of a long list how many there are before the last few, and these."""
+    earlier = len(messages) - _LAST
+    return ", ".join([f"{earlier} earlier", *messages[-_LAST:]] if earlier > 1 else messages)

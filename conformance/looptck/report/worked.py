@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
-from looptck.report.row import Row
+from looptck.report.row import Row, latest
 from looptck.suite.evidence import call_line, tokens
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from looptck.suite.evidence import Evidence
 
 _SHORT = 60
-_LAST = 4
 
 
 def rows(evidence: Evidence) -> list[Row]:
@@ -120,8 +119,7 @@ def _brief(messages: tuple[Message, ...]) -> str:
     for message in messages:
         ids = message.tool_call_id or ", ".join(call.id for call in message.tool_calls)
         parts.append(f"{message.role}({ids})" if ids else message.role)
-    earlier = len(parts) - _LAST
-    return ", ".join([f"{earlier} earlier", *parts[-_LAST:]] if earlier > 1 else parts)
+    return latest(parts)
 
 
 def _clip(text: str) -> str:

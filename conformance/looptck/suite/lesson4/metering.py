@@ -7,14 +7,36 @@ from typing import TYPE_CHECKING
 from looptck.contract.lesson4 import Stop
 from looptck.lesson4.evidence import Evidence, dispatched
 from looptck.suite.lesson4.building import Builder, metered
-from looptck.suite.model import Finding, Test, equal, one_of
+from looptck.suite.model import CheckFunction, Finding, Test, equal, one_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from looptck.lesson4.scenario import Scenario
     from looptck.suite.labels import Labels
 
 DIGITS = 9
 """Costs are compared to so many decimal places: the order of additions is nobody's business."""
+
+
+def _stopped_in_second_step(test: Test, name: str, stop: Stop, ceiling: str, stated: Mapping[str, str]) -> None:
+    """The checks that both ceilings have: of the scenario in which the second step passes the one that is meant."""
+
+    def check(what: str, requirement: str, function: CheckFunction) -> None:
+        def worded(e: Evidence) -> Finding:
+            return function(e)
+
+        worded.__doc__ = stated[what]
+        test.check(f"{name}/{what}", requirement, f"{name}-over")(worded)
+
+    check("stop", ceiling, lambda e: equal(stop.value, e.ending()))
+    check("not-ok", "ok-only-answered", lambda e: equal(expected=False, seen=e.run().ok))
+    check("not-asked-again", ceiling, lambda e: equal(2, len(e.run().requests)))
+    check("tools-ran", "ceilings-after-tools", _tools_ran)
+
+
+def _tools_ran(e: Evidence) -> Finding:
+    return equal(dispatched(list(e.scenario.asks())), list(e.run().dispatched))
 
 
 def token_ceiling(labels: Labels) -> tuple[Scenario, ...]:
@@ -34,28 +56,19 @@ TOKENS = Test(
 )
 
 
-@TOKENS.check("tokens/stop", "token-ceiling", "tokens-over")
-def tokens_stop(e: Evidence) -> Finding:
-    """Input and output of all calls together, 60 and then 120 against 100, end the run by its token ceiling."""
-    return equal(Stop.TOKEN_BUDGET.value, e.ending())
-
-
-@TOKENS.check("tokens/not-ok", "ok-only-answered", "tokens-over")
-def tokens_not_ok(e: Evidence) -> Finding:
-    """A run that its token ceiling ended is not ok."""
-    return equal(expected=False, seen=e.run().ok)
-
-
-@TOKENS.check("tokens/not-asked-again", "token-ceiling", "tokens-over")
-def tokens_not_asked_again(e: Evidence) -> Finding:
-    """Past its token ceiling a run asks the model no more."""
-    return equal(2, len(e.run().requests))
-
-
-@TOKENS.check("tokens/tools-ran", "ceilings-after-tools", "tokens-over")
-def tokens_tools_ran(e: Evidence) -> Finding:
-    """The ceiling is looked at after the tools of the step ran: the calls of both steps did."""
-    return equal(dispatched(list(e.scenario.asks())), list(e.run().dispatched))
+_stopped_in_second_step(
+    TOKENS,
+    "tokens",
+    Stop.TOKEN_BUDGET,
+    "token-ceiling",
+    {
+        "stop": "Input and output of all calls together, 60 and then 120 against 100, "
+        "end the run by its token ceiling.",
+        "not-ok": "A run that its token ceiling ended is not ok.",
+        "not-asked-again": "Past its token ceiling a run asks the model no more.",
+        "tools-ran": "The ceiling is looked at after the tools of the step ran: the calls of both steps did.",
+    },
+)
 
 
 @TOKENS.check("tokens/nothing-lost", "stopped-run-complete", "tokens-over")
@@ -97,28 +110,18 @@ def cost_ceiling(labels: Labels) -> tuple[Scenario, ...]:
 COST = Test("test_cost_ceiling_counts_both_prices", "Loop detection fires before the step budget", cost_ceiling)
 
 
-@COST.check("cost/stop", "cost-ceiling", "cost-over")
-def cost_stop(e: Evidence) -> Finding:
-    """4.012 for input and 3.03 for output against 6.5 end the run by its cost ceiling; neither alone would."""
-    return equal(Stop.COST_BUDGET.value, e.ending())
-
-
-@COST.check("cost/not-ok", "ok-only-answered", "cost-over")
-def cost_not_ok(e: Evidence) -> Finding:
-    """A run that its cost ceiling ended is not ok."""
-    return equal(expected=False, seen=e.run().ok)
-
-
-@COST.check("cost/not-asked-again", "cost-ceiling", "cost-over")
-def cost_not_asked_again(e: Evidence) -> Finding:
-    """Past its cost ceiling a run asks the model no more."""
-    return equal(2, len(e.run().requests))
-
-
-@COST.check("cost/tools-ran", "ceilings-after-tools", "cost-over")
-def cost_tools_ran(e: Evidence) -> Finding:
-    """The tools of the step that passes the ceiling ran."""
-    return equal(dispatched(list(e.scenario.asks())), list(e.run().dispatched))
+_stopped_in_second_step(
+    COST,
+    "cost",
+    Stop.COST_BUDGET,
+    "cost-ceiling",
+    {
+        "stop": "4.012 for input and 3.03 for output against 6.5 end the run by its cost ceiling; neither alone would.",
+        "not-ok": "A run that its cost ceiling ended is not ok.",
+        "not-asked-again": "Past its cost ceiling a run asks the model no more.",
+        "tools-ran": "The tools of the step that passes the ceiling ran.",
+    },
+)
 
 
 @COST.check("cost/nothing-lost", "stopped-run-complete", "cost-over")

@@ -52,9 +52,9 @@ def exactly(e: Evidence) -> Finding:
 @RUNAWAY.check("steps/zero", "zero-steps", "no-step")
 def zero_steps(e: Evidence) -> Finding:
     """A ceiling of zero steps ends the run before the first model call, or is refused when the loop is built."""
-    ended = {"stop": e.ending(), "model calls": len(e.run().requests)}
+    ended = {"stop": e.ending(), "steps": e.run().step_count, "model calls": len(e.run().requests)}
     seen = ended if e.observation.refused is None else "refused"
-    return one_of(seen, {"stop": Stop.STEP_BUDGET.value, "model calls": 0}, "refused")
+    return one_of(seen, {"stop": Stop.STEP_BUDGET.value, "steps": 0, "model calls": 0}, "refused")
 
 
 @RUNAWAY.check("steps/last-tools-run", "step-ceiling", "runaway")

@@ -263,9 +263,9 @@ class Agent:
     def _ask(self, journal: Journal) -> Completion:
         return self.model.complete(
             journal.messages(),
-            tools=self.registry.schemas() or None,
-            max_output_tokens=self.max_output_tokens,
             temperature=self.temperature,
+            max_output_tokens=self.max_output_tokens,
+            tools=self.registry.schemas() or None,
         )
 
     def _turn(self, calls: Sequence[ToolCall]) -> Iterator[Fact]:

@@ -2,7 +2,7 @@
 
 * Calls are looked at one by one, so those before the repeated one of their turn have run.
 * The cost ceiling is named before the token ceiling; in the last step the step ceiling is named before both.
-* Spending exactly at a ceiling stops the run.
+* Spending exactly at a ceiling stops the run. A ceiling of zero steps is refused when the meter is made.
 * The call that failed for good, those behind it and a repeated one are blocked, and have messages that say so.
 * A model that raises ends the run: it is out of progress, and has the steps, tokens and messages from before.
 * Outputs that the lesson does not give are worded otherwise, and costs are added up call by call.
@@ -43,6 +43,9 @@ class Budget:
         price_per_1k_input: float = 0.0,
         price_per_1k_output: float = 0.0,
     ) -> None:
+        if max_steps < 1:
+            msg = f"max_steps must be at least 1, not {max_steps}"
+            raise ValueError(msg)
         self.max_steps, self.max_total_tokens, self.max_cost = max_steps, max_total_tokens, max_cost
         self.repeat_limit = repeat_limit
         self.price_per_1k_input, self.price_per_1k_output = price_per_1k_input, price_per_1k_output

@@ -128,24 +128,24 @@ class Agent:
 
     def loop(self, run: Run) -> Run:
         while True:
-            completion = self.ask(run.messages)
-            step = Step(run.step_count, completion)
+            reply = self.ask(run.messages)
+            step = Step(run.step_count, reply)
             run.steps.append(step)
-            run.messages.append(completion.as_message())
-            if not completion.wants_tools:
-                return run.end(Stop.ANSWERED, completion.text)
-            for call in completion.tool_calls:
+            run.messages.append(reply.as_message())
+            if not reply.wants_tools:
+                return run.end(Stop.ANSWERED, reply.text)
+            for call in reply.tool_calls:
                 try:
-                    result = self.registry.dispatch(call)
+                    outcome = self.registry.dispatch(call)
                 except lesson4.FatalToolError:
                     return run.end(Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL)
-                step.tool_results.append(result)
-                run.messages.append(result.as_message())
-            if over := self.limits(run, completion):
+                step.tool_results.append(outcome)
+                run.messages.append(outcome.as_message())
+            if over := self.limits(run, reply):
                 return run.end(*over)
 
-    def limits(self, run: Run, completion: Completion) -> tuple[Stop, str] | None:
-        for call in completion.tool_calls:
+    def limits(self, run: Run, reply: Completion) -> tuple[Stop, str] | None:
+        for call in reply.tool_calls:
             if (times := run.asked_again(call)) > run.budget.repeat_limit:
                 said = f"Stopped: repeated the same {call.name} call {times} times without progress."
                 return Stop.REPEATED_CALL, said

@@ -130,23 +130,23 @@ class Agent:
         index = -1
         while True:
             index += 1
-            completion = self.ask(run.messages)
-            step = Step(index, completion)
+            reply = self.ask(run.messages)
+            step = Step(index, reply)
             run.steps.append(step)
-            run.messages.append(completion.as_message())
-            if not completion.wants_tools:
-                return run.end(Stop.ANSWERED, completion.text)
-            for call in completion.tool_calls:
+            run.messages.append(reply.as_message())
+            if not reply.wants_tools:
+                return run.end(Stop.ANSWERED, reply.text)
+            for call in reply.tool_calls:
                 if (times := run.asked_again(call)) > run.budget.repeat_limit:
                     said = f"Stopped: repeated the same {call.name} call {times} times without progress."
                     return run.end(Stop.REPEATED_CALL, said)
-            for call in completion.tool_calls:
+            for call in reply.tool_calls:
                 try:
-                    result = self.registry.dispatch(call)
+                    outcome = self.registry.dispatch(call)
                 except lesson4.FatalToolError:
                     return run.end(Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL)
-                step.tool_results.append(result)
-                run.messages.append(result.as_message())
+                step.tool_results.append(outcome)
+                run.messages.append(outcome.as_message())
             if ceiling := run.overspent():
                 return run.end(ceiling, f"Stopped: {ceiling.value}.")
             if index + 1 >= run.budget.max_steps:

@@ -130,22 +130,22 @@ class Agent:
         if index == run.budget.max_steps:
             said = f"Stopped: reached the {run.budget.max_steps}-step limit without an answer."
             return run.end(Stop.STEP_BUDGET, said)
-        completion = self.ask(run.messages)
-        step = Step(index, completion)
-        turn = Run(run.budget, [*run.messages, completion.as_message()], [step], run.times)
-        if not completion.wants_tools:
-            return turn.end(Stop.ANSWERED, completion.text)
-        for call in completion.tool_calls:
+        reply = self.ask(run.messages)
+        step = Step(index, reply)
+        turn = Run(run.budget, [*run.messages, reply.as_message()], [step], run.times)
+        if not reply.wants_tools:
+            return turn.end(Stop.ANSWERED, reply.text)
+        for call in reply.tool_calls:
             if (times := turn.asked_again(call)) > turn.budget.repeat_limit:
                 said = f"Stopped: repeated the same {call.name} call {times} times without progress."
                 return turn.end(Stop.REPEATED_CALL, said)
-        for call in completion.tool_calls:
+        for call in reply.tool_calls:
             try:
-                result = self.registry.dispatch(call)
+                outcome = self.registry.dispatch(call)
             except lesson4.FatalToolError:
                 return turn.end(Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL)
-            step.tool_results.append(result)
-            turn.messages.append(result.as_message())
+            step.tool_results.append(outcome)
+            turn.messages.append(outcome.as_message())
         if ceiling := turn.overspent():
             return turn.end(ceiling, f"Stopped: {ceiling.value}.")
         return self.loop(turn, index + 1)

@@ -128,26 +128,26 @@ class Agent:
 
     def loop(self, run: Run) -> Run:
         for index in range(run.budget.max_steps):
-            completion = self.ask(run.messages)
-            step = Step(index, completion)
+            reply = self.ask(run.messages)
+            step = Step(index, reply)
             run.steps.append(step)
-            run.messages.append(completion.as_message())
-            if not completion.wants_tools:
-                return run.end(Stop.ANSWERED, completion.text)
-            for call in completion.tool_calls:
+            run.messages.append(reply.as_message())
+            if not reply.wants_tools:
+                return run.end(Stop.ANSWERED, reply.text)
+            for call in reply.tool_calls:
                 if (times := run.asked_again(call)) > run.budget.repeat_limit:
                     said = f"Stopped: repeated the same {call.name} call {times} times without progress."
                     return run.end(Stop.REPEATED_CALL, said)
             results: dict[str, ToolResult] = {}
-            for call in completion.tool_calls:
+            for call in reply.tool_calls:
                 try:
                     results[call.name] = self.registry.dispatch(call)
                 except lesson4.FatalToolError:
                     step.tool_results.extend(results.values())
-                    run.messages.extend(result.as_message() for result in results.values())
+                    run.messages.extend(outcome.as_message() for outcome in results.values())
                     return run.end(Stop.TOOL_FATAL, lesson4.OUTPUT_FATAL)
             step.tool_results.extend(results.values())
-            run.messages.extend(result.as_message() for result in results.values())
+            run.messages.extend(outcome.as_message() for outcome in results.values())
             if ceiling := run.overspent():
                 return run.end(ceiling, f"Stopped: {ceiling.value}.")
         return run.end(Stop.STEP_BUDGET, f"Stopped: reached the {run.budget.max_steps}-step limit without an answer.")

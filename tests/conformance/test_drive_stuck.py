@@ -1,0 +1,144 @@
+"""Runs that get nowhere or are cancelled: each is told from the others, and none holds up the kit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import Any
+
+import pytest
+from tests.conformance.driving import FERRY, Hollow, observe, only, scenario
+
+import looptck_reference
+from looptck.contract.ag03 import Message, ToolResult
+from looptck.observe import drive
+from looptck.scenario import Turn
+from looptck_fakes import ModelAsked, ToolEnded
+
+# a run that gets nowhere
+
+
+class Hangs(Hollow):
+    async def result(self) -> Any:
+        await asyncio.Future()
+
+
+class Polls(Hollow):
+    async def result(self) -> Any:
+        while True:  # noqa: ASYNC110 - that is its mistake
+            await asyncio.sleep(0)
+
+
+class Clings(Hollow):
+    async def result(self) -> Any:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Future()
+
+
+class AnswersItself(Hollow):
+    """Asks its model without end, whatever it answers."""
+
+    async def result(self) -> Any:
+        while True:
+            async for _ in self.options["provider"].stream(self.given, [], {}):
+                pass
+
+
+def test_a_run_that_can_do_nothing_more_is_unfinished() -> None:
+    assert only(observe(Hangs)).status == "unfinished"
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_what_a_run_gives_back_when_it_is_given_up_is_no_answer(raises: bool) -> None:  # noqa: FBT001
+    class GivesIn(Hollow):
+        async def result(self) -> Any:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Future()
+            if raises:
+                raise RuntimeError("stopped")
+            return Message("assistant", "At the pier.")
+
+    seen = only(observe(GivesIn))
+    assert (seen.status, seen.message) == ("unfinished", None)
+
+
+def test_a_second_result_that_never_comes_leaves_the_first_an_answer() -> None:
+    class Once(Hollow):
+        taken = False
+
+        async def result(self) -> Any:
+            if self.taken:
+                await asyncio.Future()
+            self.taken = True
+            return Message("assistant", "once")
+
+    seen = only(observe(Once, scenario(result_twice=True)))
+    assert (seen.status, seen.message, seen.again) == ("answered", Message("assistant", "once"), "unfinished")
+
+
+def test_a_run_that_asks_beyond_the_script_fails_by_count() -> None:
+    observation = observe(AnswersItself)
+    seen = only(observation)
+    assert (seen.status, seen.error and seen.error.kind) == ("failed", "script_exhausted")
+    assert [r.beyond_script for r in observation.records if isinstance(r, ModelAsked)] == [False, False, True]
+
+
+def test_a_run_that_never_rests_meets_the_limit() -> None:
+    assert only(observe(Polls, limit=0.2)).status == "timeout"
+
+
+def test_a_run_that_will_not_be_cancelled_is_given_up() -> None:
+    assert only(observe(Clings)).status == "unfinished"
+
+
+def test_a_run_that_waits_for_a_thread_that_waits_is_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drive, "LONG", 0.1)
+    over = threading.Event()
+
+    class WaitsForThread(Hollow):
+        async def result(self) -> Any:
+            return await asyncio.to_thread(over.wait)
+
+    try:
+        observation = observe(WaitsForThread)
+    finally:
+        over.set()
+    assert (only(observation).status, observation.settled_by) == ("unfinished", "threads")
+
+
+def test_after_a_run_that_gets_nowhere_no_other_is_begun() -> None:
+    twice = scenario().model_copy(update={"invocations": scenario().invocations * 2})
+    assert len(observe(Hangs, twice).invocations) == 1
+    assert len(observe(Hollow, twice).invocations) == 2
+
+
+# cancelling
+
+
+def test_the_caller_is_cancelled_while_a_tool_runs() -> None:
+    observation = observe(looptck_reference.Agent, scenario(cancel="tools"))
+    seen = only(observation)
+    assert (seen.status, seen.in_flight_at_end) == ("cancelled", 0)
+    assert [record.how for record in observation.records if isinstance(record, ToolEnded)] == ["cancelled"]
+
+
+def test_the_caller_is_cancelled_while_the_model_speaks() -> None:
+    held = Turn(text=("At ", "the pier."), hold=True)
+    observation = observe(looptck_reference.Agent, scenario(held, cancel="stream"))
+    assert only(observation).status == "cancelled"
+    assert [type(record).__name__ for record in observation.records] == ["ModelAsked", "ModelAnswered"]
+
+
+def test_tools_that_outlive_a_cancelled_run_are_counted() -> None:
+    kept: set[asyncio.Task[ToolResult]] = set()
+
+    class LetsRun(Hollow):
+        async def result(self) -> Any:
+            kept.add(asyncio.get_running_loop().create_task(self.options["tools"].call(FERRY.call())))
+            await asyncio.Future()
+
+    observation = observe(LetsRun, scenario(cancel="tools"))
+    assert (only(observation).status, only(observation).in_flight_at_end) == ("cancelled", 1)
+    assert observation.leftovers == ("RecordingTools.call",)
