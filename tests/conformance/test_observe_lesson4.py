@@ -79,7 +79,7 @@ def test_a_ceiling_of_zero_steps_may_be_kept_or_refused(adapter: type[ContractAd
 def test_a_loop_that_takes_one_step_for_zero_lacks_good_sense() -> None:
     check = of_zero_steps(observe_here(reference(Asking), NO_STEP))
     assert (check.verdict, check.level) == ("fail", "should")
-    assert check.seen == {"stop": "answered", "model calls": 1}
+    assert check.seen == {"stop": "answered", "steps": 1, "model calls": 1}
 
 
 def test_only_the_scenario_of_zero_steps_may_be_refused() -> None:
