@@ -57,6 +57,7 @@ class _Child:
 
     batch: Batch
     place: int
+    began: int
     pid: int
     messages: int
     output: int
@@ -155,7 +156,7 @@ def _over(child: _Child, waiting: deque[tuple[Batch, int]]) -> Iterator[tuple[Ba
     rest = child.batch.scenarios[child.place :]
     if not rest:
         return
-    if child.finished:  # it stopped on purpose behind a run that would not end
+    if child.finished and child.place > child.began:  # it stopped on purpose behind a run that would not end
         waiting.append((child.batch, child.place))
         return
     printed = child.printed.decode("utf-8", "replace")
@@ -172,6 +173,9 @@ def _ended(child: _Child, code: int, scenario: Any) -> Any:
     if child.oversized:
         why = f"what was seen of the loop fills more than {_MAX_MESSAGE >> 20} MB"
         return seen(scenario.name, died=why, blame="limit")
+    if child.finished:
+        died = "the loop wrote to a descriptor of the kit's"
+        return seen(scenario.name, died=died, blame="loop")
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
         return seen(scenario.name, died=f"the process was ended by signal {name}", blame="limit")
@@ -204,7 +208,7 @@ def _close(child: _Child) -> int:
 
 def _start(batch: Batch, place: int, limit: float) -> _Child:
     fork = fork_child(lambda write: _serve(write, batch, batch.scenarios[place:], limit))
-    return _Child(batch, place, *fork, time.monotonic() + limit + GRACE)
+    return _Child(batch, place, place, *fork, time.monotonic() + limit + GRACE)
 
 
 def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
@@ -236,7 +240,7 @@ def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
 def _redirect(out_write: int) -> None:
     """Stray prints go to the parent's pipe, reads find nothing, Ctrl-C is the parent's affair."""
     os.setpgid(0, 0)
-    for number in (signal.SIGTERM, signal.SIGALRM):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptck.adapter import ContractAdapter, NoInterfaceError
+from looptck.observe.quiescence import strangers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME = "Agent"
 FILE_MODULE = "looptck_target"
+_SHOWN = 200
 
 
 class UnknownTargetError(Exception):
@@ -48,6 +50,7 @@ class Target:
 
         Raises `BrokenTargetError` where that fails, `NoInterfaceError` where it is no loop.
         """
+        strangers()  # a thread that the import starts is the loop's
         try:
             module = self._from_file() if self.file is not None else self._from_module()
         except KeyboardInterrupt:
@@ -94,8 +97,8 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         place, name = text, ""
     if place.endswith(".py"):
         file = Path(place)
-        if not file.is_file():
-            msg = f"there is no file {place}"
+        if not _is_file(file):
+            msg = f"there is no file {place[:_SHOWN]}"
             raise UnknownTargetError(msg)
         return Target(text, FILE_MODULE, name or DEFAULT_NAME, file)
     if not name or not all(part.isidentifier() for part in place.split(".")):
@@ -103,6 +106,13 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         msg = f"{text!r} is no target: give a file (loop.py or loop.py:Name), package.module:Name, or one of: {names}"
         raise UnknownTargetError(msg)
     return Target(text, place, name)
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except (OSError, ValueError):  # a name too long, or with a zero byte in it
+        return False
 
 
 def _attribute(module: ModuleType, name: str) -> Any:

@@ -97,15 +97,16 @@ def _terminate(_number: int, _frame: object) -> None:
 
 @contextmanager
 def _terminating() -> Iterator[None]:
-    """SIGTERM raises, where this is the main thread; elsewhere nobody may say what a signal does."""
+    """SIGTERM and SIGHUP raise, where this is the main thread; elsewhere nobody may say what a signal does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    before = {number: signal.signal(number, _terminate) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(text: str, code: int) -> int:

@@ -51,7 +51,7 @@ def check(
         typer.Option(help="fork: a child process for each scenario; none: this process, for debuggers."),
     ] = "fork",
     jobs: JobsOption = 0,
-    limit: Annotated[float, typer.Option(min=0.1, help="Seconds of real time for one scenario.")] = 10.0,
+    limit: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds of real time for one scenario.")] = 10.0,
 ) -> int:
     """Check an agent loop against the specification, and say why it fails.
 

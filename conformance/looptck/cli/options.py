@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from contextlib import contextmanager
@@ -46,9 +47,12 @@ def writable(place: str | None) -> None:
     """See before the work that its report can be written. Raises `UsageError` where it cannot."""
     if place is None or place == "-":
         return
+    file, new = Path(place), not os.path.lexists(place)
     try:
-        with Path(place).open("a", encoding="utf-8"):
+        with file.open("a", encoding="utf-8"):
             pass
+        if new:
+            file.unlink()
     except (OSError, ValueError) as error:
         raise UsageError(f"--json {place!r}: {getattr(error, 'strerror', None) or error}") from None
 

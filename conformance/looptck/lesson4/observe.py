@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -181,7 +182,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
 def _number(value: Any, otherwise: Any) -> Any:
     """A finite number as a float, of any kind of number; `otherwise` for anything else."""
     try:
-        number = float(value) if is_a(value, (int, float, Decimal)) else math.nan
+        number = float(value) if is_a(value, (numbers.Real, Decimal)) else math.nan
     except (ArithmeticError, ValueError):  # too large for a float, or a decimal that signals
         return otherwise
     return number if math.isfinite(number) else otherwise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from looptck.adapter import Outcome, Run
 from looptck.observation import EventSeen, InvocationSeen, Observation, Status
 from looptck.observe import normal
-from looptck.observe.quiescence import LATE, QuiescentLoop, threads_now
+from looptck.observe.quiescence import HORIZON, LATE, QuiescentLoop, strangers
 from looptck.observe.rig import Rig, key_of
 from looptck.observe.transport import transport
 from looptck.observe.watchdog import Watchdog
@@ -33,18 +33,13 @@ LIMIT = 10.0
 SHORT, LONG = 0.004, 1.0
 """Seconds of uncertain quiescence: before an upper bound is judged, and before something is held not to happen."""
 
-_strangers: frozenset[str] | None = None
-
 
 def observe_here(adapter: Adapter, scenario: Scenario, *, limit: float = LIMIT) -> Observation:
     """Observe in this process. `limit` is in seconds; a loop that never yields to its event loop outlasts it.
 
     Raises `NoInterfaceError` where the loop offers nothing to invoke.
     """
-    global _strangers  # noqa: PLW0603 - what ran before the first observation of this process is none of the loop's
-    if _strangers is None:
-        _strangers = threads_now()
-    loop = QuiescentLoop(_strangers)
+    loop = QuiescentLoop(strangers())
     rig = Rig(scenario)
     try:
         asyncio.set_event_loop(loop)
@@ -175,7 +170,7 @@ class _Drive:
         cancelled = False
         pending = set(tasks.values())
         while pending:
-            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline)
+            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._horizon)
             awaited: set[asyncio.Future[Any]] = {*pending, quiet}
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             self.loop.waiter = None
@@ -214,6 +209,11 @@ class _Drive:
         if held and held >= self.rig.target_in_flight():
             return SHORT
         return SHORT if self.rig.model_stage.held else LONG
+
+    def _horizon(self) -> float:
+        """Where nothing is held, any timer due before the limit may yet do something: only then is a run unfinished."""
+        held = self.rig.tool_stage.held or self.rig.model_stage.held
+        return HORIZON if held else max(self.deadline - time.monotonic(), 0.0)
 
     def _note(self, certainty: Certainty | Literal["late"]) -> None:
         order: tuple[Certainty | Literal["late"], ...] = (LATE, "certain", "threads", "window")

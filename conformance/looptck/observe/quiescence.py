@@ -44,6 +44,7 @@ class _Waiter:
 
     future: asyncio.Future[Certainty | Literal["late"]]
     deadline: float
+    horizon: Callable[[], float]
     patience: Callable[[], float]
     activity: Callable[[], int]
     last_activity: int
@@ -90,16 +91,21 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
 
     def quiet(
-        self, patience: Callable[[], float], activity: Callable[[], int], deadline: float
+        self,
+        patience: Callable[[], float],
+        activity: Callable[[], int],
+        deadline: float,
+        horizon: Callable[[], float] = lambda: HORIZON,
     ) -> asyncio.Future[Certainty | Literal["late"]]:
         """A future that is done once the loop is quiescent, or with `LATE` at the deadline (of `time.monotonic`).
 
         `patience()` is the window in seconds that an uncertain quiescence must last, asked anew at every look;
-        `activity()` is a number that changes whenever the run got anywhere. One caller at a time; the deadline is no
+        `activity()` is a number that changes whenever the run got anywhere, and a timer due within `horizon()` seconds
+        is something that will happen. One caller at a time; the deadline is no
         timer of the loop, which would make every quiescence uncertain.
         """
         future: asyncio.Future[Certainty | Literal["late"]] = self.create_future()
-        self.waiter = _Waiter(future, deadline, patience, activity, activity(), time.monotonic())
+        self.waiter = _Waiter(future, deadline, horizon, patience, activity, activity(), time.monotonic())
         return future
 
     def look(
@@ -120,7 +126,7 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
             waiter.last_activity, waiter.active_at = waiter.activity(), now
         if threads is None or threads != waiter.snapshot:
             waiter.snapshot, waiter.stable_at = threads, now
-        timer_soon = timeout is not None and timeout < HORIZON
+        timer_soon = timeout is not None and timeout < waiter.horizon()
         patience = waiter.patience()
         if HAS_PROC and not timer_soon and threads is not None and now - waiter.stable_at >= patience:
             self.tell(waiter, "threads")
@@ -165,6 +171,17 @@ def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:
                 return None
             found[thread] = status[status.index("voluntary_ctxt") :]
     return found
+
+
+_strangers: frozenset[str] | None = None
+
+
+def strangers() -> frozenset[str]:
+    """The threads that were there before any loop under test, its import included; noted when first asked for."""
+    global _strangers  # noqa: PLW0603 - a fact of the process
+    if _strangers is None:
+        _strangers = threads_now()
+    return _strangers
 
 
 def threads_now() -> frozenset[str]:

@@ -68,6 +68,11 @@ class _Builder:
         """A reply with a call for each verdict."""
         return Turn(calls=tuple(self.call(verdict) for verdict in verdicts))
 
+    def one_tool(self, *verdicts: Verdict) -> Turn:
+        """A reply with a call of the same tool for each verdict."""
+        calls = self.turn(*verdicts).calls
+        return Turn(calls=tuple(call.model_copy(update={"name": calls[0].name}) for call in calls))
+
     def call(self, verdict: Verdict = "allow") -> Call:
         """A call that the gate gives this verdict."""
         labels = self.labels
@@ -87,7 +92,7 @@ def _verdicts(build: _Builder) -> tuple[Scenario, ...]:
         build.scenario(
             "allowed", build.run(build.turn("allow", "allow", "allow"), build.turn("allow"), build.answer())
         ),
-        build.scenario("denied", build.run(build.turn("deny", "allow", "deny"), build.answer())),
+        build.scenario("denied", build.run(build.one_tool("deny", "allow", "deny"), build.answer())),
         build.scenario("denied-read", _read(build.run(build.turn("deny", "allow"), build.answer()))),
         build.scenario("all-denied", build.run(build.turn("deny"), build.answer())),
         build.scenario("gate-raises", build.run(build.turn("raise"), build.answer())),

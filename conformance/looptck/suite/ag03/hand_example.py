@@ -42,7 +42,8 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
 
 
 def _twin(labels: Labels) -> tuple[Turn, Turn]:
-    call = Call(id=labels.call_id(), name=labels.tool(), arguments=labels.arguments(), answer=labels.text())
+    answer = f" {labels.text()}\n"  # white space around it is part of a result
+    call = Call(id=labels.call_id(), name=labels.tool(), arguments=labels.arguments(), answer=answer)
     spent = [Tokens(input=labels.number(30, 90), output=labels.number(3, 29)) for _ in range(2)]
     return Turn(calls=(call,), usage=spent[0]), Turn(text=labels.pieces(), usage=spent[1])
 

@@ -40,9 +40,12 @@ def _scenario(
     options: Options | None = None,
 ) -> Scenario:
     tools = names or [labels.tool() for _ in ids]
+    drawn = [labels.arguments() for _ in ids]
+    if name == "same-tool":
+        drawn[-1] = drawn[0]  # even then they are two calls
     calls = tuple(
-        Call(id=call_id, name=tool, arguments=labels.arguments(), answer=labels.text())
-        for call_id, tool in zip(ids, tools, strict=True)
+        Call(id=call_id, name=tool, arguments=arguments, answer=labels.text())
+        for call_id, tool, arguments in zip(ids, tools, drawn, strict=True)
     )
     run = Invocation(messages=(Said(content=labels.text()),), turns=(Turn(calls=calls), Turn(text=labels.pieces())))
     return Scenario(name=name, options=options or Options(), finish="last", invocations=(run,))

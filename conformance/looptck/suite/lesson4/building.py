@@ -32,7 +32,7 @@ class Builder:
             arguments={"q": labels.text()} if arguments is None else arguments,
             opaque={"when": opaque} if opaque else {},
             outcome=outcome,
-            answer=labels.text(),
+            answer=f"{labels.text()} ",  # white space around it is part of a result
         )
 
     def turn(self, *asks: Ask, spent: tuple[int, int] = (0, 0), text: str = "") -> Reply:
