@@ -211,7 +211,7 @@ class _Drive:
         return SHORT if self.rig.model_stage.held else LONG
 
     def _horizon(self) -> float:
-        """Where nothing is held, any timer due before the limit may yet do something: only then is a run unfinished."""
+        """Where nothing is held, a timer due before the limit may yet act, for as long as the window lasts."""
         held = self.rig.tool_stage.held or self.rig.model_stage.held
         return HORIZON if held else max(self.deadline - time.monotonic(), 0.0)
 
