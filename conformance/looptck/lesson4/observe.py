@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any
 from looptck.adapter import NoInterfaceError, told
 from looptck.contract.lesson4 import FatalToolError, ToolCall, ToolError
 from looptck.lesson4.adapter import Agents
-from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, SpanSeen, StepSeen
+from looptck.lesson4.observation import MessageSeen, Observation, RequestSeen, RunSeen, StepSeen
+from looptck.lesson4.spans import SpanLog
 from looptck.observe.normal import count, get, is_a, many, plain, text
-from looptck_fakes.lesson4 import Denied, FakeModel, FakeRegistry, FakeTracer, Outcome
+from looptck_fakes.lesson4 import Denied, FakeModel, FakeRegistry, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from looptck.lesson4.adapter import Adapter
     from looptck.lesson4.scenario import Ask, Scenario, Task
 
 
-NEVER_ASKED = "never_asked"
+_NEVER_ASKED = "never_asked"
 """The name of a tool that no scenario knows."""
 
 
@@ -58,8 +61,7 @@ def observe_here(adapter: Adapter, scenario: Scenario) -> Observation:
         rig.begin(task)
         made.append(_run(adapter, agent, rig, number))
     runs = [_once_more(seen, run, scenario) for seen, run in made]
-    spans = tuple(SpanSeen(text(span.name), plain(span.attributes), span.ended) for span in rig.tracer.spans)
-    return Observation(scenario.name, tuple(runs), spans, costs)
+    return Observation(scenario.name, tuple(runs), rig.spans.seen(), costs)
 
 
 class _Rig:
@@ -67,7 +69,8 @@ class _Rig:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.tracer = FakeTracer()
+        self.spans = SpanLog(self._asked)
+        self._before = 0
         self.model = FakeModel([])
         asks = {ask.name: ask for ask in scenario.asks()}
         known = (
@@ -79,7 +82,7 @@ class _Rig:
             "system": scenario.system,
             "max_output_tokens": scenario.max_output_tokens,
             "temperature": scenario.temperature,
-            "tracer": self.tracer if scenario.tracer else None,
+            "tracer": self.spans if scenario.tracer else None,
         }
         self.options = {"model": self, "registry": self.registry}
         self.options |= {name: value for name, value in given.items() if value is not None}
@@ -89,8 +92,13 @@ class _Rig:
         """The model as the loop sees it, across runs."""
         return self.model.complete(*args, **kwargs)
 
+    def _asked(self) -> int:
+        """How much model and registry have been asked in all runs."""
+        return self._before + len(self.model.calls) + len(self.registry.dispatched)
+
     def begin(self, task: Task) -> None:
         """Load the script of the next run."""
+        self._before = self._asked()
         self.model = FakeModel(
             [ScriptedModelError(r.error) if r.error is not None else r.completion() for r in task.replies]
         )
@@ -158,7 +166,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
             problems.append(text(f"{name}() raised {told(error)}"))
         return None
 
-    stop, ok = ask("stop"), ask("ok")
+    stop, ok, names = ask("stop"), ask("ok"), (*tools, *never_asked(tools))
     return {
         "stop": text(get(stop, "value", stop)),
         "stop_is_text": is_a(stop, str) and is_a(get(stop, "value"), str),
@@ -173,10 +181,15 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "requested": _names(ask("requested_tools", call=True)),
         "trajectory": _names(ask("trajectory", call=True)),
         "blocked": _names(ask("blocked_tools", call=True)),
-        "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
-        "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in (*tools, NEVER_ASKED)},
+        "used_tool": {name: plain(ask("used_tool", name, call=True)) for name in names},
+        "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in names},
         "problems": tuple(dict.fromkeys(problems + _missing(run, missing))),
     }
+
+
+def never_asked(tools: Sequence[str]) -> list[str]:
+    """Names that a run is asked about beside its tools: one of no tool at all, and those of its tools cut short."""
+    return [name for name in (_NEVER_ASKED, *(tool[:-1] for tool in tools)) if name not in tools]
 
 
 def _number(value: Any, otherwise: Any) -> Any:

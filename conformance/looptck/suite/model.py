@@ -58,13 +58,17 @@ CheckFunction: TypeAlias = Callable[[Any], Finding]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check: its permanent id, the requirement it serves, what it states, and the scenarios it is evaluated on."""
+    """A check: its permanent id, the requirement it serves, what it states, and the scenarios it is evaluated on.
+
+    `since` is the version of the requirement set that it came with: who pinned an earlier one is told of it as news.
+    """
 
     id: str
     requirement: str
     statement: str
     on: tuple[str, ...]
     function: CheckFunction
+    since: int = 1
 
 
 @dataclass(slots=True)
@@ -80,7 +84,9 @@ class Test:
     build: Callable[[Labels], tuple[Any, ...]]
     checks: list[Check] = field(default_factory=list)
 
-    def check(self, check_id: str, requirement: str, *on: str) -> Callable[[CheckFunction], CheckFunction]:
+    def check(
+        self, check_id: str, requirement: str, *on: str, since: int = 1
+    ) -> Callable[[CheckFunction], CheckFunction]:
         """Register the decorated function as a check on the named scenarios. Its docstring is the statement."""
         if not _ID.fullmatch(check_id):
             msg = f"not a check id: {check_id!r}"
@@ -88,7 +94,7 @@ class Test:
 
         def register(function: CheckFunction) -> CheckFunction:
             statement = " ".join((function.__doc__ or "").split())
-            self.checks.append(Check(check_id, requirement, statement, on, function))
+            self.checks.append(Check(check_id, requirement, statement, on, function, since))
             return function
 
         return register

@@ -7,6 +7,7 @@ from looptck.suite.ag03 import (
     gate,
     hand_example,
     max_iter,
+    odd_values,  # noqa: F401 - adds its checks to TestHandExample
     parallel,
     provider_errors,
     spans,

@@ -125,6 +125,13 @@ def other_markers(e: Evidence) -> Finding:
     return equal(expected, _resumed(e))
 
 
+@TEST.check("resume/near-markers", "approval-by-marker", "near-markers")
+def near_markers(e: Evidence) -> Finding:
+    """A marker is matched whole and letter by letter: a part of it, or more than it, approves nothing."""
+    expected = {"model calls": 0, "tool runs": 0, "pending": _lines(_needing(e))}
+    return equal(expected, _resumed(e))
+
+
 @TEST.check("resume/cap", "resume-not-counted", "approved-at-cap")
 def cap(e: Evidence) -> Finding:
     """The cap counts model calls: with a cap of one a resumed run dispatches its open turn and gets its answer."""

@@ -30,6 +30,7 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
         build("tokens-answer", spend, build.answer((70, 40)), build.answer()),
         build.twice("calls-twice", calls, lambda: (build.turn(2), build.answer())),
         build.twice("tokens-twice", spend, lambda: (build.turn(1, (40, 20)), build.answer((20, 10)))),
+        build("calls-after-failed", calls, build.failing_turn(2), build.turn(1), build.answer()),
     )
 
 
@@ -58,6 +59,13 @@ class _Builder:
             for _ in range(calls)
         )
         return Turn(calls=proposed, usage=Tokens(input=spent[0], output=spent[1]))
+
+    def failing_turn(self, calls: int) -> Turn:
+        """A turn of so many calls, all of which fail."""
+        turn = self.turn(calls)
+        return turn.model_copy(
+            update={"calls": tuple(call.model_copy(update={"is_error": True}) for call in turn.calls)}
+        )
 
     def answer(self, spent: tuple[int, int] = (5, 5)) -> Turn:
         """A turn without calls."""
@@ -102,6 +110,12 @@ def calls_at_limit(e: Evidence) -> Finding:
 def calls_whole_run(e: Evidence) -> Finding:
     """The tool-call budget counts over the whole run: after one call, a turn of two passes a budget of two."""
     return equal({"model calls": 2, "tool runs": 1, "ended": "budget"}, {**_done(e), "ended": e.ending()})
+
+
+@TEST.check("budget/calls-failed", "tool-call-budget-whole-run", "calls-after-failed")
+def calls_failed(e: Evidence) -> Finding:
+    """A call whose tool failed has run, and counts: after two of them one more passes a budget of two."""
+    return equal({"model calls": 2, "tool runs": 2, "ended": "budget"}, {**_done(e), "ended": e.ending()})
 
 
 @TEST.check("budget/calls-only", "budget-ceilings-apart", "calls-only")

@@ -125,6 +125,13 @@ def _wanted(e: Evidence, tainted: list[bool], place: int = 0) -> dict[str, list[
     return {call.id: [taint] for turn, taint in zip(turns, tainted, strict=False) for call in turn.calls}
 
 
+@TEST.check("gate/lifts-no-budget", "tool-call-budget", "allowed-over-budget")
+def lifts_no_budget(e: Evidence) -> Finding:
+    """That the gate allows three calls lifts no tool-call budget of two: none of them runs."""
+    expected = {"model calls": 1, "tool runs": 0, "ended": "budget"}
+    return equal(expected, {"model calls": len(e.requests()), "tool runs": len(e.runs()), "ended": e.ending()})
+
+
 @TEST.check("taint/after-tool-output", "taint-after-tool-message", "tool-output")
 def after_tool_output(e: Evidence) -> Finding:
     """The context is clean for every call of the first turn, and tainted once a tool has answered."""

@@ -96,6 +96,11 @@ def _verdicts(build: _Builder) -> tuple[Scenario, ...]:
         build.scenario("denied-read", _read(build.run(build.turn("deny", "allow"), build.answer()))),
         build.scenario("all-denied", build.run(build.turn("deny"), build.answer())),
         build.scenario("gate-raises", build.run(build.turn("raise"), build.answer())),
+        build.scenario(
+            "allowed-over-budget",
+            build.run(build.turn("allow", "allow", "allow"), build.answer()),
+            options=Options(max_tool_calls=2),
+        ),
     )
 
 
@@ -124,7 +129,14 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
         build.answered_turn("answered-turn"),
         build.open_turn("open-turn-over-budget", Options(max_tool_calls=2)),
         build.scenario("allowed-before-approval", build.run(build.turn("allow"), mixed), build.resume(*markers)),
+        build.scenario("near-markers", first, build.resume(*_near(markers))),
     )
+
+
+def _near(markers: list[str]) -> list[str]:
+    """What is almost a marker: cut, prolonged, in capitals, with white space around it, two of them in one."""
+    first = markers[0]
+    return [first[:-1], first[1:], f"{first}0", first.upper(), f" {first} ", "approve-", "", "*", ",".join(markers)]
 
 
 def _taint(build: _Builder) -> tuple[Scenario, ...]:

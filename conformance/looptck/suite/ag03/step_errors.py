@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import tool_step
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
-from looptck.suite.evidence import Evidence, tokens
+from looptck.suite.evidence import Evidence, call_lines, tokens
 from looptck.suite.model import Finding, Test, equal, one_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,13 @@ def refused_not_run(e: Evidence) -> Finding:
     return equal(expected, {"refused ran": refused in ran, "earlier turns": ran[: number - 1]})
 
 
+@TEST.check("step-error/refused-once", "step-error-ends-run", *REFUSED_TOOL, *REFUSED_MODEL)
+def refused_once(e: Evidence) -> Finding:
+    """The runner is given a step that it refuses once: the loop does not try it again."""
+    refused = e.asked().refuse[0]
+    return equal(1, sum(step.name == refused for step in e.steps()))
+
+
 @TEST.check("step-error/model-step", "step-error-ends-run", *REFUSED_MODEL)
 def model_step(e: Evidence) -> Finding:
     """A refused model step ends the run: the model is not reached, and nothing more runs."""
@@ -117,6 +124,13 @@ def read_by_model(e: Evidence) -> Finding:
     """A tool that fails is a result: the model reads its text, bare or behind a prefix, under the call's id."""
     seen = e.shown(e.requests()[1].messages) if len(e.requests()) > 1 else None
     return equal(e.shown(e.transcript(1)), seen)
+
+
+@TEST.check("tool-error/runs-once", "loop-runs-calls", "tool-fails", "tool-raises")
+def runs_once(e: Evidence) -> Finding:
+    """A call whose tool fails runs once: that it failed is for the model to read."""
+    proposed = sorted(call_lines(e.reply(0).tool_calls))
+    return equal(proposed, sorted(call_lines([run.call for run in e.runs()])))
 
 
 @TEST.check("tool-error/goes-on", "tool-failure-is-result", "tool-fails")

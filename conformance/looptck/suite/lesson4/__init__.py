@@ -1,5 +1,6 @@
 """The suite of the profile lesson4: the lesson's own named tests, and one for each other thing that it states."""
 
+from looptck.suite.lesson4 import rare  # noqa: F401 - adds its checks to the tests
 from looptck.suite.lesson4.answering import CONTEXT, LISTS, RUNS, SINGLE
 from looptck.suite.lesson4.metering import COST, TOGETHER, TOKENS, TRACED
 from looptck.suite.lesson4.stopping import DIFFERING, FATAL, REPEATING, RUNAWAY

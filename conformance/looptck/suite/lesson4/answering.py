@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.lesson4 import Completion, Stop, ToolResult
 from looptck.lesson4.evidence import Evidence, answer, dispatched
-from looptck.lesson4.observe import NEVER_ASKED
+from looptck.lesson4.observe import never_asked
+from looptck.suite.lesson4 import rare_scenarios
 from looptck.suite.lesson4.building import Builder, Outcome, metered
 from looptck.suite.model import Finding, Test, equal
 
@@ -42,6 +43,7 @@ def single(labels: Labels) -> tuple[Scenario, ...]:
             temperature=labels.number(1, 9) / 8,
         ),
         b.scenario("options-zero", b.turn(), b.answer(), max_output_tokens=labels.number(50, 900), temperature=0.0),
+        rare_scenarios.spaced_answer(labels),
     )
 
 
@@ -81,7 +83,7 @@ def messages(e: Evidence) -> Finding:
     return equal(e.conversation(2), e.lines(e.run().messages))
 
 
-@SINGLE.check("single/ok", "ok-only-answered", "single", "at-once", "like-a-stop")
+@SINGLE.check("single/ok", "ok-only-answered", "single", "at-once", "like-a-stop", "wordless")
 def ok(e: Evidence) -> Finding:
     """An answered run is ok."""
     return equal(expected=True, seen=e.run().ok)
@@ -200,6 +202,7 @@ def lists(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("injected", b.turn(_like_an_error(b)), b.turn(b.ask("denied", name=names[1])), b.answer()),
         b.scenario("insisting", *(b.turn(b.ask("denied", name=names[0])) for _ in range(2)), b.answer()),
         b.scenario("same-tool", b.turn(*_of_one_tool(b)), b.answer()),
+        rare_scenarios.odd_results(labels),
     )
 
 
@@ -285,14 +288,16 @@ def step_records(e: Evidence) -> Finding:
 def did_it_happen(e: Evidence) -> Finding:
     """used_tool() is true of a tool that ran, and false of one that was blocked or never asked for."""
     ran, denied = (ask.name for ask in e.scenario.asks())
-    return equal({ran: True, denied: False, NEVER_ASKED: False}, e.run().used_tool)
+    never = dict.fromkeys(never_asked([ran, denied]), False)
+    return equal({ran: True, denied: False} | never, e.run().used_tool)
 
 
 @LISTS.check("lists/did-it-try", "requested-tools", "injected")
 def did_it_try(e: Evidence) -> Finding:
     """requested_tool() is true of both, for a blocked attempt is an attempt, and of nothing else."""
     ran, denied = (ask.name for ask in e.scenario.asks())
-    return equal({ran: True, denied: True, NEVER_ASKED: False}, e.run().requested_tool)
+    never = dict.fromkeys(never_asked([ran, denied]), False)
+    return equal({ran: True, denied: True} | never, e.run().requested_tool)
 
 
 def runs(labels: Labels) -> tuple[Scenario, ...]:

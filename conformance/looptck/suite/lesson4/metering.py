@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.lesson4 import Stop
 from looptck.lesson4.evidence import Evidence, dispatched
+from looptck.suite.lesson4 import rare_scenarios
 from looptck.suite.lesson4.building import Builder, metered
 from looptck.suite.model import CheckFunction, Finding, Test, equal, one_of
 
@@ -48,6 +49,7 @@ def token_ceiling(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("tokens-answer", b.answer((90, 40)), meter=ceiling),
         b.scenario("tokens-under", b.turn(spent=(40, 20)), b.turn(spent=(10, 10)), b.answer((5, 5)), meter=ceiling),
         b.scenario("tokens-free", b.turn(spent=(90, 60)), b.answer((130, 70))),
+        *rare_scenarios.failing_spenders(labels),
     )
 
 
@@ -185,6 +187,7 @@ def together(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario(
             "tokens-before-last", b.turn(spent=over), b.turn(), meter=metered(max_steps=2, max_total_tokens=100)
         ),
+        *rare_scenarios.one_ceiling_of_two(labels),
     )
 
 

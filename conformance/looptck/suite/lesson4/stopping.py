@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from looptck.contract.lesson4 import OUTPUT_FATAL, Stop
 from looptck.lesson4.evidence import Evidence, dispatched
 from looptck.lesson4.scenario import Meter
+from looptck.suite.lesson4 import rare_scenarios
 from looptck.suite.lesson4.building import ROOMY, Builder, metered
 from looptck.suite.model import Finding, Test, equal, one_of
 
@@ -238,6 +239,7 @@ def differing(labels: Labels) -> tuple[Scenario, ...]:
             "other-types", *(b.turn(b.ask(name=name, arguments={"n": n})) for n in (1, "1")), b.answer(), meter=once
         ),
         b.scenario("other-tools", *(b.turn(ask) for ask in other_tools), b.answer(), meter=once),
+        *rare_scenarios.near_repeats(labels),
     )
 
 
