@@ -49,10 +49,12 @@ def _judge(
     results = [_evaluate(profile, check, *observed[name], lacks) for name in check.on]
     verdict = worst([result["verdict"] for result in results])
     decisive = next(result for result in results if result["verdict"] == verdict)
+    record = requirements[check.requirement]
     return CheckReport(
         id=check.id,
         requirement=check.requirement,
-        level=requirements[check.requirement].level,
+        level=record.level,
+        since=max(check.since, record.since),
         statement=check.statement,
         **decisive,
     )

@@ -5,27 +5,32 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from looptck import __version__
-from looptck.isolate import Batch, observe_forked, observe_safely
+from looptck import __version__, isolate
+from looptck.children import Batch, late_import
+from looptck.endless import until_endless
+from looptck.isolate import observe_forked, observe_safely
 from looptck.judge import judge_test
 from looptck.observe import LIMIT
 from looptck.profile import profile_of
-from looptck.report.model import Kit, Report, TestReport, counts_of, verdict_of, worst
-from looptck.requirements import requirements
+from looptck.report.model import Asked, Isolation, Kit, Report, TestReport, counts_of, verdict_of, worst
+from looptck.requirements import requirement_set
+from looptck.requirements import requirements as records_of
+from looptck.spawn import observe_spawned
 from looptck.suite import tests_of
 from looptck.suite.labels import Labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from looptck.profile import Profile
     from looptck.suite.model import Check, Test
 
-Isolation = Literal["fork", "none"]
+__all__ = ["ChosenTest", "Isolation", "NothingChosenError", "choose", "judged", "observe_all", "report"]
 
 
 class NothingChosenError(Exception):
@@ -81,7 +86,11 @@ def observe_all(
     jobs: int = 0,
     limit: float = LIMIT,
 ) -> Iterator[ChosenTest]:
-    """Observe the scenarios of the tests; yields each test when all of its scenarios are there."""
+    """Observe the scenarios of the tests; yields each test when all of its scenarios are there.
+
+    `load` makes the adapter; for the isolation `process` it has to be a `looptck.target.Loader`. Where three scenarios
+    in a row outlast the limit and never give the kit a turn, those behind them are not run, and that is said of them.
+    """
     begun = time.perf_counter()
     for test, scenario, observation in _observations(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
         test.observed[scenario.name] = (scenario, observation)
@@ -95,39 +104,95 @@ def observe_all(
 def _observations(
     chosen: Sequence[ChosenTest], load: Callable[[], Any], *, isolation: Isolation, jobs: int, limit: float
 ) -> Iterator[tuple[ChosenTest, Any, Any]]:
-    """Test, scenario and observation. Forked, each scenario has a child of its own: no run sees what another left."""
+    """Test, scenario and observation."""
     places = [(test, scenario) for test in chosen for scenario in test.scenarios]
+    if isolation == "none":
+        adapter = load()
+        for test, scenario in places:
+            yield test, scenario, observe_safely(adapter, scenario, limit=limit, profile=test.profile)
+        return
+
+    def outlasted(observation: Any) -> bool:
+        return observation.died in {chosen[0].profile.over_limit, late_import(limit + isolate.GRACE)}
+
+    def not_run(place: int, row: tuple[int, ...]) -> Any:
+        names = ", ".join(places[number][1].name for number in row)
+        died = (
+            f"not run: one scenario after the other outlasted the real-time limit, without a turn for the kit ({names})"
+        )
+        return places[place][0].profile.observation(places[place][1].name, died=died, blame="limit")
+
+    arriving = _in_children(places, load, isolation=isolation, jobs=jobs or os.cpu_count() or 1, limit=limit)
+    for place, observation in until_endless(arriving, len(places), outlasted, not_run):
+        yield *places[place], observation
+
+
+def _in_children(
+    places: Sequence[tuple[ChosenTest, Any]],
+    load: Callable[[], Any],
+    *,
+    isolation: Isolation,
+    jobs: int,
+    limit: float,
+) -> Generator[tuple[int, Any]]:
+    """Place and observation of each scenario.
+
+    Forked, each has a child of its own: no run sees what another left. A process of its own is for targets whose import
+    takes long: it has every so-manieth scenario, so that which of them share one does not depend on time.
+    """
     if isolation == "fork":
         batches = [Batch(n, load, [scenario], test.profile) for n, (test, scenario) in enumerate(places)]
-        for batch, _, observation in observe_forked(batches, jobs=jobs or os.cpu_count() or 1, limit=limit):
-            yield *places[batch.key], observation
+        with closing(observe_forked(batches, jobs=jobs, limit=limit)) as forked:
+            for batch, _, observation in forked:
+                yield batch.key, observation
         return
-    adapter = load()
-    for test, scenario in places:
-        yield test, scenario, observe_safely(adapter, scenario, limit=limit, profile=test.profile)
+    step, (test, _) = min(jobs, len(places)), places[0]
+    batches = [Batch(n, load, [scenario for _, scenario in places[n::step]], test.profile) for n in range(step)]
+    with closing(observe_spawned(batches, jobs=jobs, limit=limit)) as spawned:
+        for batch, place, observation in spawned:
+            yield batch.key + place * step, observation
 
 
 def judged(test: ChosenTest, lacks: Mapping[str, str]) -> TestReport:
     """The report of one completely observed test."""
-    records = requirements(test.profile.name)
+    records = records_of(test.profile.name)
     return judge_test(test.profile, test.test, test.checks, test.observed, records, lacks, round(test.duration_s, 4))
 
 
-def report(tests: Iterable[TestReport], *, target: str, profile: str, seed: int, isolation: Isolation) -> Report:
-    """The report of a whole session."""
+def report(
+    tests: Iterable[TestReport],
+    *,
+    target: str,
+    profile: str,
+    seed: int,
+    isolation: Isolation,
+    asked: Asked = "auto",
+    requirements: int | None = None,
+    stale: Sequence[str] = (),
+) -> Report:
+    """The report of a whole session.
+
+    `asked` is the isolation that the user asked for, `requirements` the version of the set that decides, the newest
+    where None.
+    """
     in_order = sorted(tests, key=lambda test: [known.name for known in tests_of(profile)].index(test.name))
     checks = [check for test in in_order for check in test.checks]
     verdict = verdict_of(checks)
     if all(check.verdict == "skip" for check in checks):
         verdict = worst([])  # nothing was executed
+    if stale and verdict == "pass":
+        verdict = "fail"  # a file of known failures that is not true
     return Report(
         kit=Kit(version=__version__),
         target=target,
         profile=profile,
+        requirements=requirement_set(profile).version if requirements is None else requirements,
         seed=seed,
         isolation=isolation,
+        isolation_asked=asked,
         python=platform.python_version(),
         verdict=verdict,
         counts=counts_of(checks),
         tests=in_order,
+        stale=list(stale),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
+from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 from looptck_mutants.profiles import known_checks
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
             _print_away(console, mutant)
     counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
     shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
-    console.print(f"{len(report.mutants)} mutants tested in {report.wall_s:.1f} s: {shown}")
+    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}")
 
 
 def _print_away(console: Console, mutant: MutantReport) -> None:

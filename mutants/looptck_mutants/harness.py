@@ -74,7 +74,7 @@ class Harness:
         self._jobs = jobs or os.cpu_count() or 1
         self._tests = choose(profile, "", seed)
         self._requirements = requirements(profile)
-        self._sources = installed_sources(PACKAGE)
+        self.sources = installed_sources(PACKAGE)
         self._limit = LIMIT
         self._open = ExitStack()
         self._green: dict[int, list[Observation]] = {}
@@ -101,10 +101,16 @@ class Harness:
         verdict: Verdict = "pass"
         return Baseline(verdict=verdict, checks=sum(len(r.checks) for r in reports), wall_s=round(wall, 3))
 
-    def run(self, mutants: Sequence[Mutant], baseline: Baseline, advance: Callable[[], None]) -> MutantsReport:
-        """Run the mutants; `advance` is called after each. The baseline has to be green. Raises `KitFaultError`."""
+    def run(self, mutants: Sequence[Mutant], baseline: Baseline, done: Callable[[MutantReport], None]) -> MutantsReport:
+        """Run the mutants; `done` is given each as soon as its fate is known. The baseline has to be green.
+
+        Raises `KitFaultError`.
+        """
         begun = time.perf_counter()
-        reports = {report.id: report for report in self._reports(mutants, advance)}
+        reports: dict[str, MutantReport] = {}
+        for report in self._reports(mutants):
+            reports[report.id] = report
+            done(report)
         in_order = [reports[mutant.id] for mutant in mutants]
         return MutantsReport(
             profile=self.profile,
@@ -115,18 +121,16 @@ class Harness:
             mutants=in_order,
         )
 
-    def _reports(self, mutants: Sequence[Mutant], advance: Callable[[], None]) -> Iterator[MutantReport]:
+    def _reports(self, mutants: Sequence[Mutant]) -> Iterator[MutantReport]:
         cases: list[_Case] = []
         for mutant in mutants:
             try:
-                patched = apply(load(patches_of(self.profile) / mutant.patch), self._sources)
+                patched = apply(load(patches_of(self.profile) / mutant.patch), self.sources)
             except PatchError as error:
-                advance()
                 yield _report(mutant, "stale", [], str(error))
             else:
                 cases.append(_Case(mutant, patched))
-        self._run_all(cases, advance)
-        for case in cases:
+        for case in self._run_all(cases):
             if case.broken:
                 yield _report(case.mutant, "broken", [], case.broken)
                 continue
@@ -136,8 +140,8 @@ class Harness:
             )
             yield _report(case.mutant, fate, sorted(case.failed), message)
 
-    def _run_all(self, cases: Sequence[_Case], advance: Callable[[], None]) -> None:
-        """Every case against every check."""
+    def _run_all(self, cases: Sequence[_Case]) -> Iterator[_Case]:
+        """Every case against every check; yields each as soon as it is through."""
         batches = [
             Batch(n, self._loader(case.sources), self._scenarios(case), self._profile) for n, case in enumerate(cases)
         ]
@@ -147,7 +151,7 @@ class Harness:
             observations.append(observation)
             if len(observations) == len(batch.scenarios):
                 self._conclude(cases[batch.key], seen.pop(batch.key))
-                advance()
+                yield cases[batch.key]
 
     def _scenarios(self, case: _Case) -> list[Scenario]:
         """Those of every test, and behind them those of the killer once more."""

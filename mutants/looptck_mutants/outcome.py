@@ -79,6 +79,11 @@ class MutantsReport(Data):
         return EXIT_FAIL if fates & set(GOT_AWAY) else EXIT_PASS
 
 
+def how_many(mutants: int) -> str:
+    """So many mutants, in words."""
+    return f"{mutants} mutant{'' if mutants == 1 else 's'}"
+
+
 def counts_of(mutants: list[MutantReport]) -> MutantCounts:
     """The counts by fate."""
     number: Counter[str] = Counter(mutant.verdict for mutant in mutants)

@@ -33,7 +33,7 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
-from looptck.cli.options import REFERENCES
+from looptck.target import REFERENCES
 from looptck_mutants.harness import Harness
 from looptck_mutants.manifest import Mutant
 from looptck_mutants.mutated_import import installed_sources
@@ -92,7 +92,7 @@ def originals(patch: Patch, sources: Mapping[str, str]) -> dict[str, str]:
 
 def run_harness(harness: Harness, mutants: Sequence[Mutant], baseline: Baseline) -> dict[str, set[str]]:
     """The ids of the checks that failed, by mutant."""
-    report = harness.run(mutants, baseline, lambda: None)
+    report = harness.run(mutants, baseline, lambda _report: None)
     return {mutant.id: set(mutant.killed_by) for mutant in report.mutants}
 
 

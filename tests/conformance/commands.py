@@ -30,11 +30,11 @@ class Ran:
         return self.out.rstrip().splitlines()[-1].split(" in ")[0]
 
 
-def started(*arguments: str, folder: Path = ROOT) -> subprocess.Popen[str]:
-    """The command in a process of its own, as a shell would start it."""
+def started(*arguments: str, folder: Path = ROOT, program: Path | None = None) -> subprocess.Popen[str]:
+    """The command in a process of its own, as a shell would start it, or another program in its place."""
     path = os.pathsep.join(str(ROOT / name) for name in PACKAGES)
     return subprocess.Popen(
-        [sys.executable, "-m", "looptck", *arguments],
+        [sys.executable, *(["-m", "looptck"] if program is None else [str(program)]), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

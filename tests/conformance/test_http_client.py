@@ -14,7 +14,7 @@ from looptck.suite import tests_of
 PROGRAM = """
 import json, sys
 from looptck import session
-from looptck.cli.options import REFERENCES
+from looptck.target import REFERENCES
 from looptck.profile import profile_of
 from looptck.target import parse_target
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from looptck.cli.options import REFERENCES
+from looptck.target import REFERENCES
 from looptck_mutants.harness import Harness
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.patchfile import PACKAGE, Patch, apply, load
@@ -57,7 +57,7 @@ class PatchSet:
             for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
                 patched.delitem(sys.modules, module)
             harness = Harness(self.profile, REFERENCES[self.profile], SEED)
-            return harness.run(self.mutants, harness.baseline(), lambda: None)
+            return harness.run(self.mutants, harness.baseline(), lambda _report: None)
 
     def _patch(self, mutant: Mutant) -> Patch:
         return load(patches_of(self.profile) / mutant.patch)

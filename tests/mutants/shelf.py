@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from looptck import session
-from looptck.cli.options import REFERENCES
+from looptck.target import REFERENCES
 from looptck_mutants import harness, profiles
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.patchfile import PACKAGE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from looptck.session import ChosenTest
-    from looptck_mutants.outcome import MutantsReport
+    from looptck_mutants.outcome import MutantReport, MutantsReport
 
 PROFILE = "ag03"
 SEED = 3
@@ -96,10 +96,10 @@ class Shelf:
         (self.folder / "manifest.toml").write_text("\n".join(self._entries), encoding="utf-8")
         profiles.mutants_of.cache_clear()
 
-    def run(self, advance: Callable[[], None] = lambda: None) -> MutantsReport:
+    def run(self, done: Callable[[MutantReport], None] = lambda _report: None) -> MutantsReport:
         """All of them."""
         judge = harness.Harness(PROFILE, REFERENCES[PROFILE], SEED)
-        return judge.run(profiles.mutants_of(PROFILE), judge.baseline(), advance)
+        return judge.run(profiles.mutants_of(PROFILE), judge.baseline(), done)
 
 
 @contextmanager

@@ -118,11 +118,11 @@ FATES: dict[str, tuple[str, dict[str, Any], str, str]] = {
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[MutantsReport, int]:
     """All of them in one run, and how often it said that one is done."""
-    advanced: list[None] = []
+    advanced: list[MutantReport] = []
     with shelf_in(tmp_path_factory.mktemp("fates"), HAND, CAP) as shelf:
         for name, (text, entry, _, _) in FATES.items():
             shelf.put(name, text, **entry)
-        return shelf.run(lambda: advanced.append(None)), len(advanced)
+        return shelf.run(advanced.append), len(advanced)
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_mutant_of_a_reference_that_is_imported_already_is_broken_and_no_survi
     baseline = judge.baseline()
     assert PACKAGE not in sys.modules
     importlib.import_module(PACKAGE)
-    mutant = only(judge.run(mutants_of(PROFILE), baseline, lambda: None))
+    mutant = only(judge.run(mutants_of(PROFILE), baseline, lambda _report: None))
     assert (mutant.verdict, mutant.killed_by) == ("broken", [])
     assert mutant.message.startswith(f"{PACKAGE} cannot be mutated, it is imported already: {PACKAGE}, ")
 

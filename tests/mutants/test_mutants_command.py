@@ -11,7 +11,7 @@ import pytest
 from tests.mutants.shelf import ANSWER, CAP, ONE_MORE, PROFILE, SAME, STALE, Shelf, patch, shelf_in, wrong_loop
 
 from looptck import cli
-from looptck.cli.options import REFERENCES
+from looptck.target import REFERENCES
 from looptck_mutants import harness
 from looptck_mutants.harness import KitFaultError
 from looptck_mutants.schemas import mutants_schema

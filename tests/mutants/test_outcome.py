@@ -134,7 +134,7 @@ def test_what_was_not_killed_is_printed_with_its_remark_and_its_killer(fate: Fat
         f"{fate} m-{fate} a cap of [b]one[/b] more",
         "  a remark",
         f"  meant for {KILLER} of TestMaxIterStops; patch m.patch",
-        f"1 mutants tested in 2.3 s: 1 {fate}",
+        f"1 mutant tested in 2.3 s: 1 {fate}",
     ]
 
 

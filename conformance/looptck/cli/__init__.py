@@ -59,14 +59,25 @@ def _root(
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. Nothing is raised: errors are one line on stderr."""
-    from looptck.cli import check, explain, mutants  # noqa: F401, PLC0415 - each adds its verb; they import this module
-
     with _terminating():
         return _run(arguments)
 
 
+def _verbs() -> None:
+    """Import the modules of the verbs, each of which adds its own."""
+    from looptck.cli import (  # noqa: PLC0415 - they import this module
+        check,  # noqa: F401
+        explain,  # noqa: F401
+        init,  # noqa: F401
+        mutants,  # noqa: F401
+        scenario,  # noqa: F401
+        serve_model,  # noqa: F401
+    )
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
+        _verbs()
         result = app(list(arguments) or ["--help"], standalone_mode=False)
         sys.stdout.flush()
     except (TyperException, UsageError) as error:

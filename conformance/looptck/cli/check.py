@@ -5,39 +5,74 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from looptck import __version__
 from looptck.cli import UsageError, app
 from looptck.cli.options import (
-    REFERENCES,
+    FolderOption,
+    FormatOption,
+    HtmlOption,
     JobsOption,
     JsonOption,
+    JunitOption,
     ProfileOption,
     SeedOption,
     console,
     drawn,
     known_profile,
     progress,
-    writable,
-    write_json,
 )
+from looptck.cli.outputs import Outputs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from rich.console import Console
 
     from looptck.describe import Description
-    from looptck.report.model import Report, TestReport
+    from looptck.judge import Observed
+    from looptck.report.model import Asked, Isolation, Report, TestReport
     from looptck.session import ChosenTest
     from looptck.target import Target
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How to run: what the options say beside the target and the outputs. `known` maps check ids to reasons."""
+
+    profile: str
+    seed: int
+    isolation: Asked
+    jobs: int
+    limit: float
+    pinned: int
+    known: dict[str, str]
+
+
+_TargetArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="reference, FILE.py[:Name] (Agent where not named), package.module:Name, or adapter:NAME. "
+        "What it names is a loop's class, an adapter, or what makes one."
+    ),
+]
+_IsolationOption: TypeAlias = Annotated[
+    Literal["auto", "fork", "process", "none"],
+    typer.Option(
+        help="fork: a child for each scenario; process: fresh interpreters, an import each, for many scenarios; "
+        "none: this process, for debuggers; auto: process where the import starts threads or an adapter asks for "
+        "it, else fork."
+    ),
+]
+
+
 @app.command()
 def check(
-    target: Annotated[
-        str, typer.Argument(help="reference, FILE.py[:Name] (Agent where not named), or package.module:Name.")
-    ] = "",
+    target: _TargetArgument = "",
     *,
     profile: ProfileOption = "ag03",
     select: Annotated[
@@ -45,11 +80,18 @@ def check(
     ] = "",
     seed: SeedOption = None,
     json: JsonOption = None,
+    junit: JunitOption = None,
+    html: HtmlOption = None,
+    report: FolderOption = None,
+    output_format: FormatOption = "text",
+    known_failures: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Check ids and reasons, as TOML: these may fail, and have to.")
+    ] = None,
+    requirements: Annotated[
+        int | None, typer.Option(min=1, help="Version of the requirements that decides; newer checks are news.")
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
-    isolation: Annotated[
-        Literal["fork", "none"],
-        typer.Option(help="fork: a child process for each scenario; none: this process, for debuggers."),
-    ] = "fork",
+    isolation: _IsolationOption = "auto",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds of real time for one scenario.")] = 10.0,
 ) -> int:
@@ -58,20 +100,34 @@ def check(
     This is no sandbox: the loop runs with your rights. Do not check code that you would not run.
     """
     known_profile(profile)
-    writable(json)
-    number = drawn(seed)
+    outputs = Outputs(json=json, junit=junit, html=html, folder=report, github=output_format == "github")
+    outputs.look()
+    number, pinned = drawn(seed), _pinned(profile, requirements)
+    plan = _Plan(profile, number, isolation, jobs, limit, pinned, _known(known_failures, profile))
     chosen = _chosen(profile, select, number)
-    if list_:
-        return _list(chosen)
-    found = _target(target, profile)
-    with redirect_stdout(sys.stderr) if json == "-" else nullcontext():  # what a loop prints here is no JSON
-        report = _run(found, chosen, profile=profile, seed=number, isolation=isolation, jobs=jobs, limit=limit, to=json)
-    write_json(report.model_dump_json(by_alias=True, indent=1), json)
-    return report.exit_code()
+    return _list(chosen) if list_ else _check(_target(target, profile), chosen, plan, outputs)
+
+
+def _pinned(profile: str, version: int | None) -> int:
+    from looptck.requirements import requirement_set  # noqa: PLC0415 - `looptck --help` needs no suite
+
+    newest = requirement_set(profile).version
+    if version is not None and version > newest:
+        raise UsageError(f"--requirements {version}: the newest of {profile} is {newest}")
+    return newest if version is None else version
+
+
+def _known(place: str | None, profile: str) -> dict[str, str]:
+    from looptck.report.excuses import KnownFailuresError, load_known  # noqa: PLC0415 - see _pinned
+
+    try:
+        return {} if place is None else load_known(place, profile)
+    except KnownFailuresError as error:
+        raise UsageError(f"--known-failures {error}") from None
 
 
 def _chosen(profile: str, select: str, seed: int) -> list[ChosenTest]:
-    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - see _pinned
 
     try:
         return choose(profile, select, seed)
@@ -80,10 +136,12 @@ def _chosen(profile: str, select: str, seed: int) -> list[ChosenTest]:
 
 
 def _target(text: str, profile: str) -> Target:
-    from looptck.target import UnknownTargetError, parse_target  # noqa: PLC0415 - see _chosen
+    from looptck.target import REFERENCES, UnknownTargetError, parse_target  # noqa: PLC0415 - see _pinned
 
     if not text:
-        raise UsageError("no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name")
+        raise UsageError(
+            "no target: give reference, a file (loop.py or loop.py:Name), package.module:Name, or adapter:NAME"
+        )
     try:
         return parse_target(text, {"reference": REFERENCES[profile]})
     except UnknownTargetError as error:
@@ -98,43 +156,79 @@ def _list(chosen: list[ChosenTest]) -> int:
     return 0
 
 
-def _run(
-    target: Target,
-    chosen: list[ChosenTest],
-    *,
-    profile: str,
-    seed: int,
-    isolation: Literal["fork", "none"],
-    jobs: int,
-    limit: float,
-    to: str | None,
-) -> Report:
-    from looptck import session  # noqa: PLC0415 - see check
-    from looptck.describe import describe  # noqa: PLC0415 - see check
-    from looptck.profile import profile_of  # noqa: PLC0415 - see check
+def _check(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs) -> int:
+    from looptck.report import github  # noqa: PLC0415 - see _pinned
+    from looptck.report.junit import junit_xml  # noqa: PLC0415 - see _pinned
 
-    def load() -> Any:
-        return target.load(profile_of(profile).adapt)
+    with redirect_stdout(sys.stderr) if outputs.quiet else nullcontext():  # what a loop prints here is no JSON
+        report = _run(target, chosen, plan, outputs)
+    observed = {item.test.name: item.observed for item in chosen}
+    outputs.write(
+        json=report.model_dump_json(by_alias=True, indent=1),
+        junit=lambda: junit_xml(report),
+        html=lambda: _html(report, observed),
+    )
+    outputs.annotate(lambda: github.check_annotations(report), lambda: github.check_summary(report))
+    return report.exit_code()
 
-    begun = time.perf_counter()
-    out = console(quiet=to == "-")
-    description = describe(load, isolated=isolation == "fork", limit=limit)
+
+def _html(report: Report, observed: Mapping[str, Observed]) -> str:
+    from looptck.report.html import check_html  # noqa: PLC0415 - only for who wants one
+
+    return check_html(report, observed)
+
+
+def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs) -> Report:
+    from looptck import session  # noqa: PLC0415 - see _pinned
+    from looptck.describe import describe  # noqa: PLC0415 - see _pinned
+    from looptck.report.excuses import stale  # noqa: PLC0415 - see _pinned
+    from looptck.target import Loader  # noqa: PLC0415 - see _pinned
+
+    begun, load = time.perf_counter(), Loader(target, plan.profile)
+    description = describe(load, isolated=plan.isolation != "none", limit=plan.limit)
+    isolation = description.isolation if plan.isolation == "auto" else plan.isolation
     tests: list[TestReport] = []
-    if description.refused:
-        tests = [_refused(item, description) for item in chosen]
-    else:
-        with progress(len(chosen), "checking", shown=isolation == "fork") as advance:
-            for item in session.observe_all(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
-                tests.append(session.judged(item, description.lacks))
-                advance()
-    report = session.report(tests, target=target.text, profile=profile, seed=seed, isolation=isolation)
-    _print(out, report, chosen, description, time.perf_counter() - begun)
+    with outputs.open(_header(target, chosen, plan)) as folder:
+        for test in _tests(chosen, load, description, plan, isolation):
+            tests.append(test)
+            if folder is not None:
+                folder.add("test", test.model_dump(mode="json"))
+        report = session.report(
+            tests,
+            target=target.text,
+            profile=plan.profile,
+            seed=plan.seed,
+            isolation=isolation,
+            asked=plan.isolation,
+            requirements=plan.pinned,
+            stale=stale(tests, plan.known),
+        )
+        if folder is not None:
+            folder.finish(_footer(report))
+    _print(console(quiet=outputs.quiet), report, chosen, description, time.perf_counter() - begun)
     return report
+
+
+def _tests(
+    chosen: list[ChosenTest], load: Callable[[], Any], description: Description, plan: _Plan, isolation: Isolation
+) -> Iterator[TestReport]:
+    """The report of each test as soon as it is there."""
+    from looptck import session  # noqa: PLC0415 - see _pinned
+    from looptck.report.excuses import excused  # noqa: PLC0415 - see _pinned
+
+    if description.refused:
+        for item in chosen:
+            yield excused(_refused(item, description), plan.known, plan.pinned)
+        return
+    with progress(len(chosen), "checking", shown=isolation != "none") as advance:
+        for item in session.observe_all(chosen, load, isolation=isolation, jobs=plan.jobs, limit=plan.limit):
+            yield excused(session.judged(item, description.lacks), plan.known, plan.pinned)
+            advance()
 
 
 def _refused(item: ChosenTest, description: Description) -> TestReport:
     """The report of a test whose target cannot be used."""
-    from looptck.session import judged  # noqa: PLC0415 - see check
+    from looptck.session import judged  # noqa: PLC0415 - see _pinned
 
     seen = item.profile.observation
     item.observed = {
@@ -144,8 +238,31 @@ def _refused(item: ChosenTest, description: Description) -> TestReport:
     return judged(item, {})
 
 
+def _header(target: Target, chosen: list[ChosenTest], plan: _Plan) -> dict[str, Any]:
+    return {
+        "verb": "check",
+        "kit": __version__,
+        "target": target.text,
+        "profile": plan.profile,
+        "seed": plan.seed,
+        "requirements": plan.pinned,
+        "tests": [item.test.name for item in chosen],
+    }
+
+
+def _footer(report: Report) -> dict[str, Any]:
+    counts = report.counts.model_dump(by_alias=True)
+    return {"verdict": report.verdict, "counts": counts, "stale": report.stale, "exit_code": report.exit_code()}
+
+
 def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:
-    from looptck.report.console import print_failures, print_grounds, print_summary, print_test  # noqa: PLC0415 - see check
+    from looptck.report.console import (  # noqa: PLC0415 - see _pinned
+        print_excused,
+        print_failures,
+        print_grounds,
+        print_summary,
+        print_test,
+    )
 
     if description.refused:
         typer.echo(f"looptck: {description.refused}", err=True)
@@ -153,6 +270,7 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
         for test in report.tests:
             print_test(out, test, max(40, *(len(test.name) for test in report.tests)))
         print_failures(out, report, {item.test.name: item.observed for item in chosen})
+        print_excused(out, report)
         seen = [observation for item in chosen for _, observation in item.observed.values()]
         print_grounds(out, sum(getattr(observation, "settled_by", "") == "window" for observation in seen))
     print_summary(out, report, seconds)

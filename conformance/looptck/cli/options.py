@@ -7,18 +7,18 @@ import secrets
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from looptck.cli import UsageError
+from looptck.suite import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
-REFERENCES = {"ag03": "looptck_reference:Agent", "lesson4": "looptck_reference.metered:Agent"}
 SEEDS = 1_000_000
 
 ProfileOption: TypeAlias = Annotated[str, typer.Option("--profile", help="The specification to check against.")]
@@ -28,13 +28,26 @@ SeedOption: TypeAlias = Annotated[
 JsonOption: TypeAlias = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the report as JSON; - is standard output.")
 ]
+HtmlOption: TypeAlias = Annotated[
+    str | None, typer.Option("--html", metavar="FILE", help="Write the report as one HTML page.")
+]
+JunitOption: TypeAlias = Annotated[
+    str | None, typer.Option("--junit", metavar="FILE", help="Write the report as JUnit XML.")
+]
+FolderOption: TypeAlias = Annotated[
+    str | None, typer.Option("--report", metavar="DIR", help="Write each result to this folder as soon as it is there.")
+]
+FormatOption: TypeAlias = Annotated[
+    Literal["text", "github"],
+    typer.Option("--output-format", help="github: annotations too, and a summary to $GITHUB_STEP_SUMMARY."),
+]
 JobsOption: TypeAlias = Annotated[int, typer.Option("--jobs", min=0, help="Children at a time; 0: one for each core.")]
 
 
 def known_profile(profile: str) -> str:
     """The profile itself. Raises `UsageError` where there is none of that name."""
-    if profile not in REFERENCES:
-        raise UsageError(f"there is no profile {profile!r}; there are {' and '.join(REFERENCES)}")
+    if profile not in PROFILES:
+        raise UsageError(f"there is no profile {profile!r}; there are {' and '.join(PROFILES)}")
     return profile
 
 
@@ -43,9 +56,9 @@ def drawn(seed: int | None) -> int:
     return secrets.randbelow(SEEDS) if seed is None else seed
 
 
-def writable(place: str | None) -> None:
+def writable(option: str, place: str | None) -> None:
     """See before the work that its report can be written. Raises `UsageError` where it cannot."""
-    if place is None or place == "-":
+    if place is None:
         return
     file, new = Path(place), not os.path.lexists(place)
     try:
@@ -54,20 +67,17 @@ def writable(place: str | None) -> None:
         if new:
             file.unlink()
     except (OSError, ValueError) as error:
-        raise UsageError(f"--json {place!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(f"{option} {place!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def write_json(text: str, place: str | None) -> None:
-    """Write a report where `--json` says. Raises `UsageError` where that cannot be written."""
+def write(option: str, place: str | None, make: Callable[[], str]) -> None:
+    """Write a report where an option says. Raises `UsageError` where that cannot be written."""
     if place is None:
         return
-    if place == "-":
-        sys.stdout.write(text + "\n")
-        return
     try:
-        Path(place).write_text(text + "\n", encoding="utf-8")
+        Path(place).write_text(make(), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise UsageError(f"--json {place}: {error.strerror}") from None
+        raise UsageError(f"{option} {place}: {error.strerror}") from None
 
 
 def console(*, quiet: bool) -> Console:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from looptck.profile import profile_of
+from looptck.report.again import again
+from looptck.report.beside import pairs
+from looptck.report.text import LONGEST, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from looptck.report.model import CheckReport, Report, TestReport
 
 _STYLES = {"pass": "green", "fail": "bold red", "skip": "yellow", "incomplete": "magenta", "fault": "bold red reverse"}
-_LONG, _ROWS = 700, 12
+_ROWS = 12
 _MARKED = "[bold red]≠[/]"
 
 
@@ -40,7 +41,7 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
     drawn: set[tuple[str, str]] = set()
     for test in report.tests:
         for check in test.checks:
-            if check.verdict in {"pass", "skip"}:
+            if check.verdict in {"pass", "skip"} or check.known:
                 continue
             if not check.told_apart():
                 key = f"{check.verdict} {check.message}"
@@ -57,6 +58,14 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
             else:
                 console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
             _print_again(console, report, check)
+
+
+def print_excused(console: Console, report: Report) -> None:
+    """A line for each known failure, and for each entry of their file that is not true."""
+    for check in (check for test in report.tests for check in test.checks if check.known):
+        console.print(f"\n[yellow]known[/] [bold]{check.id}[/]  {escape(check.known)}", highlight=False)
+    for line in report.stale:
+        console.print(f"\n[bold red]stale[/] {escape(line)}: take it out", highlight=False)
 
 
 def print_grounds(console: Console, windows: int) -> None:
@@ -85,7 +94,7 @@ def _print_obstacle(console: Console, test: TestReport, check: CheckReport, obse
 
 def _print_failure(console: Console, check: CheckReport) -> None:
     console.print(
-        f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{check.id}[/] ({check.level})", highlight=False
+        f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{check.id}[/] ({_weight(check)})", highlight=False
     )
     console.print(f"  {check.statement}", markup=False, highlight=False)
     if check.message:
@@ -93,10 +102,12 @@ def _print_failure(console: Console, check: CheckReport) -> None:
     console.print(_beside(check))
 
 
+def _weight(check: CheckReport) -> str:
+    return f"news since requirements {check.since}, {check.level}" if check.news else check.level
+
+
 def _print_again(console: Console, report: Report, check: CheckReport) -> None:
-    again = f"looptck check {quote(report.target)} --profile {report.profile} -k {check.id} --seed {report.seed}"
-    again += "" if report.isolation == "fork" else f" --isolation {report.isolation}"
-    console.print(f"  again: {again}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"  again: {again(report, check.id)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_output(console: Console, observed: Observed, check: CheckReport) -> None:
@@ -110,38 +121,11 @@ def _beside(check: CheckReport) -> Table:
     table = Table(box=None, padding=(0, 2), show_edge=False)
     for heading in ("", "expected", "seen", ""):
         table.add_column(heading, overflow="fold")
-    for label, expected, seen in _pairs(check.expected, check.seen):
-        table.add_row(escape(label), escape(expected), escape(seen), "" if expected == seen else _MARKED)
+    for pair in pairs(check.expected, check.seen):
+        table.add_row(escape(pair.label), escape(pair.expected), escape(pair.seen), _MARKED if pair.differs else "")
     for other in check.alternatives:
-        table.add_row("or", escape(_text(other)), "", "")
+        table.add_row("or", escape(text_of(other)), "", "")
     return table
-
-
-def _pairs(expected: Any, seen: Any) -> list[tuple[str, str, str]]:
-    """Rows of label, expected and seen: element by element for two lists, key by key for two mappings."""
-    if isinstance(expected, list) and isinstance(seen, list):
-        size = max(len(expected), len(seen))
-        return [(str(n + 1), _at(expected, n), _at(seen, n)) for n in range(size)] or [("", "nothing", "nothing")]
-    if isinstance(expected, dict) and isinstance(seen, dict):
-        keys = list(dict.fromkeys([*expected, *seen]))
-        found: list[tuple[str, str, str]] = []
-        for key in keys:
-            one, other = expected.get(key), seen.get(key)
-            if isinstance(one, list) and isinstance(other, list):
-                found += [(f"{key} {label}", left, right) for label, left, right in _pairs(one, other)]
-            else:
-                found.append((key, _text(one), _text(other)))
-        return found
-    return [("", _text(expected), _text(seen))]
-
-
-def _at(values: list[Any], place: int) -> str:
-    return _text(values[place]) if place < len(values) else "(nothing)"
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONG else text[:_LONG] + "…"
 
 
 def _run(name: str, observed: tuple[Any, Any]) -> Table:
@@ -155,7 +139,7 @@ def _run(name: str, observed: tuple[Any, Any]) -> Table:
     told = profile.rows(profile.evidence(*observed))
     for row in told[:_ROWS]:
         cells = (row.step, row.before, row.model, "\n".join(row.did), row.usage)
-        table.add_row(*(escape(cell[:_LONG]) for cell in cells))
+        table.add_row(*(escape(cell[:LONGEST]) for cell in cells))
     if len(told) > _ROWS:
         table.add_row("…", f"{len(told) - _ROWS} more like these")
     return table

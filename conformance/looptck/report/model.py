@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Verdict = Literal["pass", "fail", "skip", "incomplete", "fault"]
 Level = Literal["must", "should"]
+Isolation = Literal["fork", "process", "none"]
+Asked = Literal["auto", "fork", "process", "none"]
+"""What a user asks for: an isolation, or the one that suits the target."""
 CHECK_SCHEMA: Literal["looptck-check-1"] = "looptck-check-1"
 
 EXIT_PASS, EXIT_FAIL, EXIT_INCOMPLETE, EXIT_FAULT, EXIT_USAGE = 0, 1, 2, 3, 4
@@ -25,7 +28,9 @@ class Data(BaseModel):
 class CheckReport(Data):
     """One check: `expected`, `seen` and `alternatives` are filled where it was evaluated.
 
-    `scenario` is the one that decided the verdict; `message` says what stood in the way of evaluating it.
+    `scenario` is the one that decided the verdict; `message` says what stood in the way of evaluating it. `since` is
+    the version of the requirement set that brought the check, and `news` that this is later than the one asked for;
+    `known` is the reason that a file of known failures gives for it. Neither decides anything.
     """
 
     id: str
@@ -38,6 +43,13 @@ class CheckReport(Data):
     alternatives: list[Any] = []
     statement: str = ""
     scenario: str = ""
+    since: int = 1
+    news: bool = False
+    known: str = ""
+
+    def decides(self) -> bool:
+        """Whether its verdict counts: a must that is neither known to fail nor newer than what was asked for."""
+        return self.level == "must" and not self.news and not self.known
 
     def told_apart(self) -> bool:
         """Whether the check was evaluated and failed; that a loop could not be run says nothing of its fact."""
@@ -73,18 +85,25 @@ class Kit(Data):
 
 
 class Report(Data):
-    """A whole run of a suite against one target."""
+    """A whole run of a suite against one target.
+
+    `requirements` is the version of the requirement set that decides; `stale` are lines about entries of the known
+    failures that are not true.
+    """
 
     schema_name: Literal["looptck-check-1"] = Field(default=CHECK_SCHEMA, alias="schema")
     kit: Kit
     target: str
     profile: str
+    requirements: int
     seed: int
-    isolation: Literal["fork", "none"]
+    isolation: Isolation
+    isolation_asked: Asked = "auto"
     python: str
     verdict: Verdict
     counts: Counts
     tests: list[TestReport]
+    stale: list[str] = []
 
     def exit_code(self) -> int:
         """The documented exit code."""
@@ -100,11 +119,17 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 
 def verdict_of(checks: list[CheckReport]) -> Verdict:
-    """The verdict of checks together: only must-checks decide, except that the kit's own fault always shows."""
+    """The verdict of checks together: only some decide (`decides`), except that the kit's own fault always shows."""
     if any(check.verdict == "fault" for check in checks):
         return "fault"
-    musts = [check.verdict for check in checks if check.level == "must"]
-    return worst(musts or ["pass" if check.verdict == "fail" else check.verdict for check in checks])
+    deciding = [check.verdict for check in checks if check.decides()]
+    return worst(deciding or [_excused(check) for check in checks])
+
+
+def _excused(check: CheckReport) -> Verdict:
+    """The verdict of a check that decides nothing: where all are of this kind, a failure is none."""
+    expected = check.verdict == "fail" or (check.known and check.verdict == "incomplete")
+    return "pass" if expected else check.verdict
 
 
 def counts_of(checks: list[CheckReport]) -> Counts:

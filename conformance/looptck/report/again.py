@@ -1,0 +1,19 @@
+"""The command that repeats a report, or one check of it, with the same values. Pure."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from looptck.report.model import Report
+
+
+def again(report: Report, check_id: str = "") -> str:
+    """The command line; for one check where its id is given."""
+    parts = ["looptck", "check", quote(report.target), "--profile", report.profile]
+    parts += ["-k", check_id] if check_id else []
+    parts += ["--seed", str(report.seed)]
+    usual = report.isolation == "fork" and report.isolation_asked == "auto"
+    parts += [] if usual else ["--isolation", report.isolation]
+    return " ".join(parts)

@@ -1,0 +1,101 @@
+"""Results on disk as they come: a folder whose one file grows by a line after each test or mutant.
+
+`results.jsonl` opens with a header, has a line for each result, and ends with a footer. A run that was killed leaves
+everything it had, and no footer. The folder of an earlier run is moved aside, to the same name with `.old` behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+RESULTS = "results.jsonl"
+SCHEMA = "looptck-run-1"
+
+
+class FolderError(Exception):
+    """The folder cannot be used for results; the text is one line that says why."""
+
+
+class RunFolder:
+    """A folder of results being written. Every line is on disk when `add` returns, whatever happens to this process."""
+
+    def __init__(self, place: Path, header: dict[str, Any]) -> None:
+        """Move what an earlier run left there aside and write the header. Raises `FolderError`."""
+        try:
+            _make_room(place)
+            place.mkdir(parents=True, exist_ok=True)
+            self._file = (place / RESULTS).open("x", encoding="utf-8", errors="backslashreplace")
+        except (OSError, ValueError) as error:
+            msg = f"{place}: {getattr(error, 'strerror', None) or error}"
+            raise FolderError(msg) from None
+        self._line({"type": "header", "schema": SCHEMA, **header})
+
+    def add(self, kind: str, result: dict[str, Any]) -> None:
+        """Write one result: a JSON object with `kind` as its type."""
+        self._line({"type": kind, **result})
+
+    def finish(self, footer: dict[str, Any]) -> None:
+        """Write the footer, which says that nothing is missing."""
+        self._line({"type": "footer", **footer})
+
+    def _line(self, value: dict[str, Any]) -> None:
+        self._file.write(json.dumps(value) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def read_run(place: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any] | None]:
+    """Header, results and footer of a folder; the footer is None where the run did not finish.
+
+    A last line that was cut off is left out. Raises `FolderError` where the folder is none of ours.
+    """
+    try:
+        text = (place / RESULTS).read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    except (OSError, ValueError) as error:
+        msg = f"{place}: {getattr(error, 'strerror', None) or error}"
+        raise FolderError(msg) from None
+    if not lines or not isinstance(lines[0], dict) or lines[0].get("schema") != SCHEMA:
+        msg = f"{place / RESULTS} does not begin with a header of looptck"
+        raise FolderError(msg)
+    footer = lines.pop() if lines[-1]["type"] == "footer" else None
+    return lines[0], lines[1:], footer
+
+
+def _make_room(place: Path) -> None:
+    """Move an earlier run aside. A folder that holds anything else is left alone."""
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return
+    if not _is_ours(place):
+        msg = "is there and holds no results of looptck; name another folder"
+        raise ValueError(msg)
+    old = place.with_name(place.name + ".old")
+    if old.exists():
+        if not _is_ours(old):
+            msg = f"the results there would be moved to {old}, which holds something else"
+            raise ValueError(msg)
+        shutil.rmtree(old)
+    place.rename(old)
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        read_run(place)
+    except FolderError:
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""The mutants in the forms of GitHub Actions: an annotation for each that got away, and a summary in Markdown. Pure."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from looptck.report.github import annotation, clipped, limited
+from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
+
+if TYPE_CHECKING:
+    from looptck_mutants.outcome import MutantReport, MutantsReport
+
+
+def mutants_annotations(report: MutantsReport) -> list[str]:
+    """An error for each mutant that was not killed by its own check."""
+    away = _away(report)
+    return limited("error", [annotation("error", f"mutant {one.id} {_fate(one)}", _told(one)) for one in away])
+
+
+def mutants_summary(report: MutantsReport) -> str:
+    """The report in Markdown, for `$GITHUB_STEP_SUMMARY`."""
+    counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
+    shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
+    away = _away(report)
+    lines = [f"## {'❌' if away else '✅'} looptck: {how_many(len(report.mutants))} of {report.profile}", ""]
+    lines += [f"{shown} in {report.wall_s:.1f} s (seed {report.seed})", ""]
+    for mutant in away:
+        head = f"<code>{mutant.id}</code> {_fate(mutant)}: {escape(mutant.title)}"
+        lines += [f"<details><summary>{head}</summary>", "", f"<p>{escape(_told(mutant))}</p>", "", "</details>", ""]
+    return clipped("\n".join(lines).rstrip() + "\n")
+
+
+def _away(report: MutantsReport) -> list[MutantReport]:
+    return [mutant for mutant in report.mutants if mutant.verdict in (*GOT_AWAY, *NOT_RUN)]
+
+
+def _fate(mutant: MutantReport) -> str:
+    return mutant.verdict.replace("_", " ")
+
+
+def _told(mutant: MutantReport) -> str:
+    meant = f"meant for {mutant.killer.check}" if mutant.killer.check else "said to be equivalent"
+    return "; ".join(text for text in (mutant.title, mutant.message, meant, f"patch {mutant.patch}") if text)
