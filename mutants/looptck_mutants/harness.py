@@ -22,10 +22,9 @@ from looptck.requirements import requirements
 from looptck.session import ChosenTest, choose
 from looptck.target import BrokenTargetError, Target
 from looptck.warm import warm
-from looptck_mutants.mutated_import import AlreadyImported, installed_sources, serving
+from looptck_mutants.mutated_import import AlreadyImported, serving
 from looptck_mutants.outcome import Baseline, KillerReport, MutantReport, MutantsReport, counts_of, fate_of
-from looptck_mutants.patchfile import PACKAGE, PatchError, apply, load
-from looptck_mutants.profiles import patches_of
+from looptck_mutants.patchfile import PatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from looptck.report.model import TestReport, Verdict
     from looptck.scenario import Scenario
     from looptck_mutants.manifest import Mutant
+    from looptck_mutants.project import Project
 
 _EXPECTED = 20
 """A mutant's scenario may take this many times what the whole suite takes on the unmutated loop."""
@@ -64,17 +64,17 @@ class _Case:
 
 
 class Harness:
-    """The mutants of one profile against its suite. `loop` is the reference, as `package.module:Name`."""
+    """The mutants of a project against the suite of its profile."""
 
-    def __init__(self, profile: str, loop: str, seed: int, jobs: int = 0) -> None:
-        self.profile, self.seed = profile, seed
-        module, _, name = loop.partition(":")
-        self._target = Target(loop, module, name)
-        self._profile = profile_of(profile)
+    def __init__(self, project: Project, seed: int, jobs: int = 0) -> None:
+        self.project, self.seed = project, seed
+        module, _, name = project.loop.partition(":")
+        self._target = Target(project.loop, module, name)
+        self._profile = profile_of(project.profile)
         self._jobs = jobs or os.cpu_count() or 1
-        self._tests = choose(profile, "", seed)
-        self._requirements = requirements(profile)
-        self.sources = installed_sources(PACKAGE)
+        self._tests = choose(project.profile, "", seed)
+        self._requirements = requirements(project.profile)
+        self.sources = project.sources()
         self._limit = LIMIT
         self._open = ExitStack()
         self._green: dict[int, list[Observation]] = {}
@@ -113,7 +113,7 @@ class Harness:
             done(report)
         in_order = [reports[mutant.id] for mutant in mutants]
         return MutantsReport(
-            profile=self.profile,
+            profile=self.project.profile,
             seed=self.seed,
             baseline=baseline,
             counts=counts_of(in_order),
@@ -125,7 +125,7 @@ class Harness:
         cases: list[_Case] = []
         for mutant in mutants:
             try:
-                patched = apply(load(patches_of(self.profile) / mutant.patch), self.sources)
+                patched = self.project.patched(mutant, self.sources)
             except PatchError as error:
                 yield _report(mutant, "stale", [], str(error))
             else:
@@ -206,7 +206,7 @@ class Harness:
         def load_mutated() -> Adapter:
             gc.set_threshold(_GARBAGE)
             try:
-                log = self._open.enter_context(serving(sources, PACKAGE))  # for as long as the child lives
+                log = self._open.enter_context(serving(sources, self.project.package))  # for as long as the child lives
             except AlreadyImported as error:
                 raise BrokenTargetError(str(error)) from error
             adapter: Adapter = self._target.load(self._profile.adapt)

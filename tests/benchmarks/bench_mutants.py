@@ -33,13 +33,13 @@ from unittest import mock
 from rich.console import Console
 from rich.table import Table
 
-from looptck.target import REFERENCES
 from looptck_mutants.harness import Harness
 from looptck_mutants.manifest import Mutant
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.outcome import Baseline
 from looptck_mutants.patchfile import PACKAGE, Patch, PatchError, apply, load
 from looptck_mutants.profiles import mutants_of, patches_of
+from looptck_mutants.project import reference_project
 
 PROFILE = "ag03"
 SEED = 7
@@ -144,7 +144,7 @@ def measure(console: Console, sample: int) -> dict[str, Cost]:
     """
     mutants = applicable(console)
     sources = installed_sources(PACKAGE)
-    harness = Harness(PROFILE, REFERENCES[PROFILE], SEED)
+    harness = Harness(reference_project(PROFILE), SEED)
     baseline = harness.baseline()
     costs = {name: Cost() for name in (HARNESS, UNMUTATED, *ENVIRONMENTS)}
     # Until here the process was busy with what the harness needs: its CPU stands for the time that took as well.
@@ -155,7 +155,7 @@ def measure(console: Console, sample: int) -> dict[str, Cost]:
         chosen = mutants[begin : begin + share]
         with costs[HARNESS].turn(len(chosen)):
             failed = run_harness(harness, chosen, baseline)
-        with costs[UNMUTATED].turn(len(chosen)), mock.patch("looptck_mutants.harness.apply", originals):
+        with costs[UNMUTATED].turn(len(chosen)), mock.patch("looptck_mutants.project.apply", originals):
             run_harness(harness, chosen, baseline)
         for mutant in chosen[: 1 if sample else None]:
             for name, environment in ENVIRONMENTS.items():

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from looptck.target import REFERENCES
 from looptck_mutants.harness import Harness
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.patchfile import PACKAGE, Patch, apply, load
 from looptck_mutants.profiles import known_checks, mutants_of, patches_of
+from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
     from looptck_mutants.manifest import Mutant
@@ -56,7 +56,7 @@ class PatchSet:
         with pytest.MonkeyPatch.context() as patched:
             for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
                 patched.delitem(sys.modules, module)
-            harness = Harness(self.profile, REFERENCES[self.profile], SEED)
+            harness = Harness(reference_project(self.profile), SEED)
             return harness.run(self.mutants, harness.baseline(), lambda _report: None)
 
     def _patch(self, mutant: Mutant) -> Patch:

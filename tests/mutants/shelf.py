@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from looptck import session
-from looptck.target import REFERENCES
 from looptck_mutants import harness, profiles
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.patchfile import PACKAGE
+from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +98,7 @@ class Shelf:
 
     def run(self, done: Callable[[MutantReport], None] = lambda _report: None) -> MutantsReport:
         """All of them."""
-        judge = harness.Harness(PROFILE, REFERENCES[PROFILE], SEED)
+        judge = harness.Harness(reference_project(PROFILE), SEED)
         return judge.run(profiles.mutants_of(PROFILE), judge.baseline(), done)
 
 

@@ -31,6 +31,7 @@ from looptck_mutants import harness
 from looptck_mutants.harness import Harness, KitFaultError, RedBaselineError
 from looptck_mutants.patchfile import PACKAGE
 from looptck_mutants.profiles import mutants_of
+from looptck_mutants.project import Project, reference_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -219,7 +220,7 @@ def test_a_killer_that_fails_only_once_kills_nothing(shelf: Shelf) -> None:
 
 def test_a_mutant_of_a_reference_that_is_imported_already_is_broken_and_no_survivor(shelf: Shelf) -> None:
     shelf.put("killed", patch(ONE_MORE))
-    judge = Harness(PROFILE, REFERENCE, SEED)
+    judge = Harness(reference_project(PROFILE), SEED)
     baseline = judge.baseline()
     assert PACKAGE not in sys.modules
     importlib.import_module(PACKAGE)
@@ -228,17 +229,24 @@ def test_a_mutant_of_a_reference_that_is_imported_already_is_broken_and_no_survi
     assert mutant.message.startswith(f"{PACKAGE} cannot be mutated, it is imported already: {PACKAGE}, ")
 
 
-@pytest.mark.usefixtures("shelf")
-def test_there_is_no_baseline_of_a_reference_that_is_imported_already() -> None:
+def test_there_is_no_baseline_of_a_reference_that_is_imported_already(shelf: Shelf) -> None:
+    shelf.put("killed", patch(ONE_MORE))
     importlib.import_module(PACKAGE)
     with pytest.raises(RedBaselineError, match="cannot be mutated, it is imported already"):
-        Harness(PROFILE, REFERENCE, SEED).baseline()
+        Harness(reference_project(PROFILE), SEED).baseline()
 
 
-@pytest.mark.usefixtures("shelf")
-def test_a_red_baseline_names_the_check_and_how_many_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_project(folder: Path, patched: pytest.MonkeyPatch) -> Project:
+    """The mutants of the shelf on a loop that is no reference."""
+    return dataclasses.replace(reference_project(PROFILE), loop=wrong_loop(folder, patched))
+
+
+def test_a_red_baseline_names_the_check_and_how_many_more(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put("killed", patch(ONE_MORE))
     with pytest.raises(RedBaselineError) as caught:
-        Harness(PROFILE, wrong_loop(tmp_path, monkeypatch), SEED).baseline()
+        Harness(wrong_project(tmp_path, monkeypatch), SEED).baseline()
     start = "the suite does not pass on the unmutated loop: max-iter/model-calls (and "
     assert str(caught.value).startswith(start)
 
@@ -279,5 +287,5 @@ def test_a_check_that_raises_on_the_unmutated_loop_is_a_fault_and_no_red_baselin
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(KitFaultError) as caught:
-        Harness(PROFILE, wrong_loop(tmp_path, monkeypatch), SEED).baseline()
+        Harness(wrong_project(tmp_path, monkeypatch), SEED).baseline()
     assert str(caught.value) == "max-iter/usage on the unmutated loop: LookupError: no such thing"

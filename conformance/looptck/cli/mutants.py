@@ -62,15 +62,15 @@ def mutants(
 
 def _mutants(ids: list[str], profile: str, seed: int, jobs: int, outputs: Outputs, *, matrix: bool) -> int:
 
-    from looptck.target import REFERENCES  # noqa: PLC0415 - see mutants
     from looptck_mutants import github  # noqa: PLC0415 - see mutants
     from looptck_mutants.harness import Harness  # noqa: PLC0415 - see mutants
     from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see mutants
-    from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - see mutants
+    from looptck_mutants.project import reference_project  # noqa: PLC0415 - see mutants
 
-    chosen = _chosen(mutants_of(profile), ids)
+    project = reference_project(profile)
+    chosen = _chosen(project.mutants, ids)
     out = console(quiet=outputs.quiet)
-    harness = Harness(profile, REFERENCES[profile], seed, jobs)
+    harness = Harness(project, seed, jobs)
     out.print(f"Found {how_many(len(chosen))} of {profile} (seed {seed})")
     baseline = harness.baseline()
     out.print(f"Baseline: {baseline.checks} checks pass on the unmutated loop in {baseline.wall_s:.1f} s")
@@ -95,7 +95,7 @@ def _run(harness: Harness, chosen: list[Mutant], baseline: Baseline, outputs: Ou
     header = {
         "verb": "mutants",
         "kit": __version__,
-        "profile": harness.profile,
+        "profile": harness.project.profile,
         "seed": harness.seed,
         "baseline": baseline.model_dump(),
         "mutants": [mutant.id for mutant in chosen],
