@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import select
+import threading
 import time
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from looptck import isolate
 from looptck.adapter import NoInterfaceError
+from looptck.children import kill, late_import, reap
 from looptck.observe import LIMIT
+from looptck.observe.quiescence import strangers, threads_now
 from looptck.target import BrokenTargetError
 
 if TYPE_CHECKING:
@@ -25,12 +28,17 @@ _END = b"\n"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """An adapter's name, version and declared lacks (feature to reason); or why there is none, in one line."""
+    """An adapter's name, version and declared lacks (feature to reason); or why there is none, in one line.
+
+    `isolation` is the one that suits it where nobody asked for another: a process of its own for an adapter that says
+    so, and for a target whose import leaves threads running.
+    """
 
     name: str = ""
     version: str = ""
     lacks: dict[str, str] = field(default_factory=dict)
     refused: str = ""
+    isolation: Literal["fork", "process"] = "fork"
 
 
 def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float = LIMIT) -> Description:
@@ -40,16 +48,18 @@ def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float
     """
     if not isolated:
         return _describe(load)
-    pid, read, output = isolate.fork_child(lambda write: _send(write, _describe(load)))
+    pid, read, output = isolate.fork_child(lambda write: _serve(write, load, limit))
     seconds, timed_out = limit + isolate.GRACE, True
     try:
         data, timed_out = _read(read, output, time.monotonic() + seconds)
     finally:  # also where somebody has had enough of waiting
         os.close(read)
         os.close(output)
-        code = isolate.reap(pid, kill=timed_out)
+        if timed_out:
+            kill(pid)
+        code = reap(pid)
     if timed_out:
-        return Description(refused=f"importing the target took longer than {seconds:g} s")
+        return Description(refused=late_import(seconds))
     try:
         return Description(**json.loads(data))
     except (ValueError, TypeError):
@@ -62,7 +72,18 @@ def _describe(load: Callable[[], Adapter]) -> Description:
     except (BrokenTargetError, NoInterfaceError) as error:
         return Description(refused=" ".join(str(error).split()))
     lacks = {str(feature): str(reason) for feature, reason in adapter.lacks.items()}
-    return Description(adapter.name, adapter.version, lacks)
+    alone = getattr(adapter, "isolation", "fork") == "process" or _threads()
+    return Description(adapter.name, adapter.version, lacks, isolation="process" if alone else "fork")
+
+
+def _threads() -> bool:
+    """Whether the import has left threads running beside this one."""
+    return bool(threads_now() - strangers() - {str(threading.get_native_id())})
+
+
+def _serve(write: int, load: Callable[[], Adapter], limit: float) -> None:
+    isolate.end_alone(limit)
+    _send(write, _describe(load))
 
 
 def _send(write: int, description: Description) -> None:

@@ -94,7 +94,11 @@ class InvocationSeen:
 
 @dataclass(frozen=True, slots=True)
 class SpanSeen:
-    """A span that the loop started. Spans are numbered as they start; `parent` is empty at a root."""
+    """A span that the loop started. Spans are numbered as they start; `parent` is empty at a root.
+
+    `began` and `finished` are places in the log, the number of records before them; None where that is not known, or
+    not yet. They make no difference between two observations: where a thread stood meanwhile is chance.
+    """
 
     id: str
     parent: str
@@ -103,6 +107,8 @@ class SpanSeen:
     attributes: dict[str, Any]
     status: str
     ended: bool
+    began: int | None = field(default=None, compare=False)
+    finished: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What `looptck check` is pointed at: a name, resolved into an adapter in the process that observes.
 
-A target is a file (`loop.py` or `loop.py:Name`), a module (`package.module:Name`), or a name that the command line
-knows (`reference`). Nothing is imported until `load`, which runs in the observing process: code under test must not
-be in the process that forks it.
+A target is a file (`loop.py` or `loop.py:Name`), a module (`package.module:Name`), an adapter by its entry point
+(`adapter:NAME`), or a name that the command line knows (`reference`). What it names is a loop's class, an adapter, or
+what makes one (`looptck.adapting`). Nothing is imported until `load`, which runs in the observing process: code under
+test must not be in the process that forks it.
 """
 
 from __future__ import annotations
@@ -16,14 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from looptck.adapter import ContractAdapter, NoInterfaceError
+from looptck.adapter import NoInterfaceError
+from looptck.adapters import known_adapters
+from looptck.adapting import NoAdapterError
 from looptck.observe.quiescence import strangers
+from looptck.profile import profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+REFERENCES = {"ag03": "looptck_reference:Agent", "lesson4": "looptck_reference.metered:Agent"}
+"""The target `reference` of each profile. Names alone: nothing here imports them."""
 DEFAULT_NAME = "Agent"
+ADAPTER = "adapter:"
+"""What the name of an adapter with an entry point begins with."""
 FILE_MODULE = "looptck_target"
 _SHOWN = 200
 
@@ -38,15 +46,19 @@ class BrokenTargetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target: what the user wrote, and the file or module and the name in it."""
+    """A target: what the user wrote, and the file or module and the name in it.
+
+    `hint` is what helps where its import fails for want of a package.
+    """
 
     text: str
     module: str
     name: str
     file: Path | None = None
+    hint: str = ""
 
     def load(self, adapt: Callable[[Any, ModuleType], Any] | None = None) -> Any:
-        """Import it, and make an adapter of its class: by `adapt` of its profile, that of ag03 where none is given.
+        """Import it, and make an adapter of what it names: by `adapt` of its profile, that of ag03 if none is given.
 
         Raises `BrokenTargetError` where that fails, `NoInterfaceError` where it is no loop.
         """
@@ -56,16 +68,18 @@ class Target:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            msg = f"{self.text} cannot be imported: {_one_line(error, self.file)}"
+            hint = f": {self.hint}" if self.hint and isinstance(error, ImportError) else ""
+            msg = f"{self.text} cannot be imported: {_one_line(error, self.file)}{hint}"
             raise BrokenTargetError(msg) from error
         loop = _attribute(module, self.name)
         if loop is None:
             msg = f"{self.text} has no {self.name}; name another with {self._place()}:Name"
             raise BrokenTargetError(msg)
-        if not isinstance(loop, type):
-            msg = f"{self._place()}:{self.name} is no class"
-            raise NoInterfaceError(msg)
-        return ContractAdapter(loop) if adapt is None else adapt(loop, module)
+        try:
+            return (adapt or profile_of("ag03").adapt)(loop, module)
+        except NoAdapterError as error:
+            msg = f"{self._place()}:{self.name} {error}"
+            raise NoInterfaceError(msg) from error
 
     def _place(self) -> str:
         return str(self.file) if self.file is not None else self.module
@@ -87,11 +101,25 @@ class Target:
         return module
 
 
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads a target for a profile when it is called. It is plain data: another process can be told it."""
+
+    target: Target
+    profile: str
+
+    def __call__(self) -> Any:
+        """The adapter. Raises what `Target.load` does."""
+        return self.target.load(profile_of(self.profile).adapt)
+
+
 def parse_target(text: str, known: dict[str, str]) -> Target:
     """Resolve what the user wrote. `known` maps names to `package.module:Name`. Raises `UnknownTargetError`."""
     if text in known:
         module, _, name = known[text].partition(":")
         return Target(text, module, name)
+    if text.startswith(ADAPTER):
+        return _by_entry_point(text)
     place, colon, name = text.rpartition(":")
     if not colon or os.sep in name or name.endswith(".py"):
         place, name = text, ""
@@ -103,9 +131,22 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         return Target(text, FILE_MODULE, name or DEFAULT_NAME, file)
     if not name or not all(part.isidentifier() for part in place.split(".")):
         names = ", ".join(known)
-        msg = f"{text!r} is no target: give a file (loop.py or loop.py:Name), package.module:Name, or one of: {names}"
+        msg = (
+            f"{text!r} is no target: give a file (loop.py or loop.py:Name), package.module:Name, {ADAPTER}NAME, "
+            f"or one of: {names}"
+        )
         raise UnknownTargetError(msg)
     return Target(text, place, name)
+
+
+def _by_entry_point(text: str) -> Target:
+    name, known = text.removeprefix(ADAPTER), known_adapters()
+    if name not in known:
+        names = ", ".join(known) or "none"
+        msg = f"there is no adapter {name[:_SHOWN]!r}; installed are: {names}"
+        raise UnknownTargetError(msg)
+    found = known[name]
+    return Target(text, found.module, found.attribute or DEFAULT_NAME, hint=found.hint)
 
 
 def _is_file(file: Path) -> bool:

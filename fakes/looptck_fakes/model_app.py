@@ -82,8 +82,11 @@ class ModelRequest:
 class _Script:
     """The replies of one base URL and what was asked there."""
 
-    def __init__(self, replies: Iterable[Reply], *, streaming: bool) -> None:
+    def __init__(
+        self, replies: Iterable[Reply], *, streaming: bool, heard: Callable[[ModelRequest], None] | None
+    ) -> None:
         self.streaming = streaming
+        self._heard = heard
         self.requests: tuple[ModelRequest, ...] = ()
         self._replies = tuple(replies)
         self._taken = 0
@@ -97,7 +100,10 @@ class _Script:
         """Record a request; its number from 1 and the reply to it. None, and no reply taken, where it is not valid."""
         with self._lock:
             beyond = valid and self._taken == len(self._replies)
-            self.requests = (*self.requests, ModelRequest(raw, headers, beyond_script=beyond))
+            request = ModelRequest(raw, headers, beyond_script=beyond)
+            self.requests = (*self.requests, request)
+            if self._heard is not None:
+                self._heard(request)
             reply = self._replies[self._taken] if valid and not beyond else None
             self._taken += reply is not None
             return len(self.requests), reply
@@ -125,9 +131,11 @@ class ModelApp:
         """Requests being answered right now."""
         return self._busy
 
-    def add(self, replies: Iterable[Reply], *, streaming: bool) -> str:
+    def add(
+        self, replies: Iterable[Reply], *, streaming: bool, heard: Callable[[ModelRequest], None] | None = None
+    ) -> str:
         """Register a script; the path under which it is served."""
-        script = _Script(replies, streaming=streaming)
+        script = _Script(replies, streaming=streaming, heard=heard)
         with self._lock:
             key = str(next(self._keys))
             self._scripts[key] = script

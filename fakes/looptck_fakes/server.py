@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Self
@@ -23,11 +23,12 @@ HOST = "127.0.0.1"
 
 
 class ModelServer:
-    """An OpenAI-compatible chat completions server on an ephemeral loopback port, in a daemon thread of its own.
+    """An OpenAI-compatible chat completions server on a loopback port, in a daemon thread of its own.
 
-    Every script has a base URL of its own, so one server serves many scenarios at once. All methods may be called
-    from any thread. Used as a context manager, or with `start` and `close`; after `close` the requests can still be
-    read, and the server cannot be started again. A server does not survive a fork: make it in the child.
+    `host` is an address, or a name that stands for one, to listen on; port 0 is any that is free. Every script has a
+    base URL of its own, so one server serves many scenarios at once. All methods may be called from any thread. Used as
+    a context manager, or with `start` and `close`; after `close` the requests can still be read, and the server cannot
+    be started again. A server does not survive a fork: make it in the child.
 
         >>> from looptck_fakes import Turn
         >>> with ModelServer() as server:
@@ -36,7 +37,8 @@ class ModelServer:
         ()
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = HOST, port: int = 0) -> None:
+        self._place = (host, port)
         self._app = ModelApp(self._drop)
         self._state = ServerState()
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
@@ -54,16 +56,19 @@ class ModelServer:
         self.close()
 
     def start(self) -> None:
-        """Listen, and return once requests are answered. Raises `OSError` where no port can be had."""
+        """Listen, and return once requests are answered. Raises `OSError` where the port cannot be had."""
         if self._thread is not None:
             raise RuntimeError("a model server starts once")
-        listener = socket.create_server((HOST, 0), backlog=128)
+        host, port = self._place
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=128)
         self._thread = threading.Thread(target=self._run, args=(listener,), name="looptck-model-server", daemon=True)
         self._thread.start()
         if failure := self._ready.exception():
             self._thread.join()
             raise failure
-        self._origin = f"http://{HOST}:{listener.getsockname()[1]}"
+        shown = f"[{host}]" if family == socket.AF_INET6 else host
+        self._origin = f"http://{shown}:{listener.getsockname()[1]}"
 
     def close(self) -> None:
         """End every connection and the thread; answers on their way are cut off. Closing twice is fine."""
@@ -72,15 +77,23 @@ class ModelServer:
                 self._ready.result().call_soon_threadsafe(self._stopped.set)
             self._thread.join()
 
-    def script(self, replies: Iterable[Reply], *, streaming: bool = True) -> str:
+    def script(
+        self,
+        replies: Iterable[Reply],
+        *,
+        streaming: bool = True,
+        heard: Callable[[ModelRequest], None] | None = None,
+    ) -> str:
         """Register replies, one for each request in the order of arrival; the base URL to ask for them.
 
         Asked beyond the script, the server records the request and answers 400. With `streaming` false it answers
-        requests for a stream with one object, as some servers do. Raises `ValueError` for a turn that holds.
+        requests for a stream with one object, as some servers do. `heard` is called with each request as it comes,
+        before it is answered, in the server's thread, where it should do little. Raises `ValueError` for a turn that
+        holds.
         """
         if not self._origin:
             raise RuntimeError("the model server has not been started")
-        return self._origin + self._app.add(replies, streaming=streaming)
+        return self._origin + self._app.add(replies, streaming=streaming, heard=heard)
 
     def requests(self, base_url: str) -> tuple[ModelRequest, ...]:
         """What was asked under a base URL so far, in order. Raises `LookupError` for one that `script` did not give."""

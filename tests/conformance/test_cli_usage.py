@@ -18,10 +18,10 @@ from looptck.suite import tests_of
     [
         (["absent.py"], "there is no file absent.py"),
         (["nonsense"], "'nonsense' is no target: give a file (loop.py or loop.py:Name)"),
-        ([], "no target: give reference, a file (loop.py or loop.py:Name), or package.module:Name"),
+        ([], "no target: give reference, a file (loop.py or loop.py:Name), package.module:Name, or adapter:NAME"),
         (["reference", "-k", "no/such"], "no test and no check of ag03 matches 'no/such'; --list shows them"),
         (["reference", "--profile", "ag99"], "there is no profile 'ag99'; there are ag03 and lesson4"),
-        (["reference", "--isolation", "jail"], "'jail' is not one of 'fork', 'none'"),
+        (["reference", "--isolation", "jail"], "'jail' is not one of 'auto', 'fork', 'process', 'none'"),
         (["reference", "--seed", "x"], "'--seed'"),
         (["reference", "--seed", "-1"], "'--seed'"),
         (["reference", "--limit", "0"], "'--limit'"),

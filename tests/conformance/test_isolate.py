@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 import pytest
 
 import looptck_reference
-from looptck import isolate
+from looptck import children, isolate
 from looptck.adapter import ContractAdapter, NoInterfaceError
+from looptck.children import Batch, kill, reap
 from looptck.contract.ag03 import Message
-from looptck.isolate import Batch, fork_child, observe_forked, observe_safely, reap
+from looptck.isolate import fork_child, observe_forked, observe_safely
 from looptck.observation import Observation, to_json
 from looptck.profile import Profile, profile_of
 from looptck.scenario import Invocation, Said, Scenario, Turn
@@ -206,7 +207,7 @@ def test_children_end_with_whoever_wanted_their_observations(held_open: tuple[in
 
     arriving = observe_forked([Batch(0, lambda: ContractAdapter(Waits), SCENARIOS)], jobs=1)
     assert next(iter(arriving))[2].scenario == "before"
-    arriving.close()  # type: ignore[attr-defined]
+    arriving.close()
     os.close(write)
     assert over(read)
 
@@ -221,7 +222,7 @@ def test_what_a_loop_prints_is_kept_and_only_the_end_of_it() -> None:
             sys.stderr.write("y" * 300_000 + "the end")
 
     seen = troubled(Floods)
-    assert len(seen.output) <= isolate.OUTPUT_KEPT
+    assert len(seen.output) <= children.OUTPUT_KEPT
     assert seen.output.endswith("y" * 100 + "the end")
 
 
@@ -312,7 +313,7 @@ def test_an_observation_that_cannot_be_read_is_the_loops_doing() -> None:
 
 
 def test_an_observation_beyond_all_measure_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolate, "_MAX_MESSAGE", 1 << 20)
+    monkeypatch.setattr(children, "_MAX_MESSAGE", 1 << 20)
 
     class Talks(Loop):
         def invoke(self, messages: Sequence[Message]) -> Any:
@@ -341,7 +342,8 @@ def test_a_child_that_is_killed_is_told_by_its_signal() -> None:
     pid, read, output = fork_child(lambda _write: signal.pause())
     os.close(read)
     os.close(output)
-    assert reap(pid, kill=True) == -signal.SIGKILL
+    kill(pid)
+    assert reap(pid) == -signal.SIGKILL
 
 
 # observation in this process

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -95,7 +95,8 @@ def test_what_is_no_target_is_answered_with_what_would_be_one(text: str) -> None
     with pytest.raises(UnknownTargetError) as caught:
         parse_target(text, KNOWN)
     assert str(caught.value) == (
-        f"{text!r} is no target: give a file (loop.py or loop.py:Name), package.module:Name, or one of: reference"
+        f"{text!r} is no target: give a file (loop.py or loop.py:Name), package.module:Name, adapter:NAME, "
+        "or one of: reference"
     )
 
 
@@ -147,8 +148,8 @@ def test_ctrl_c_during_an_import_is_left_to_whoever_pressed_it() -> None:
             "exits_at_import.py cannot be imported: SystemExit: usage: exits_at_import QUESTION (line 7)",
         ),
         ("no_agent", "no_agent.py has no Agent; name another with no_agent.py:Name"),
-        ("no_class", "no_class.py:Agent is no class"),
-        ("no_invoke", "Agent has no method invoke(messages)"),
+        ("no_class", "no_class.py:Agent is no class, no adapter (it has no lacks and no run) and no function"),
+        ("no_invoke", "Agent has no method invoke(messages); it has run: --profile lesson4?"),
     ],
 )
 def test_a_target_that_cannot_be_used_says_why_in_one_line(name: str, line: str) -> None:
@@ -230,7 +231,7 @@ def test_what_an_adapter_lacks_is_described_with_its_reasons(isolated: bool) -> 
 
 def test_a_target_that_cannot_be_used_is_refused_with_its_own_line() -> None:
     assert described("raises_at_import").refused.endswith("KeyError: 'MODEL_API_KEY' (line 5)")
-    assert described("no_invoke").refused == "Agent has no method invoke(messages)"
+    assert described("no_invoke").refused.startswith("Agent has no method invoke(messages)")
 
 
 def test_a_target_that_leaves_the_process_is_refused() -> None:
@@ -247,12 +248,17 @@ def test_a_target_may_print_more_than_a_pipe_holds_while_it_is_imported() -> Non
 
 
 @pytest.mark.parametrize(
-    "work", ["os.fork() or time.sleep(3600)", "threading.Thread(target=time.sleep, args=[3600]).start()"]
+    ("work", "isolation"),
+    [
+        ("os.fork() or time.sleep(3600)", "fork"),
+        ("threading.Thread(target=time.sleep, args=[3600]).start()", "process"),
+        ("(thread := threading.Thread(target=int)).start(); thread.join()", "fork"),
+    ],
 )
 def test_a_target_whose_import_starts_what_stays_is_described_at_once(
-    work: str, monkeypatch: pytest.MonkeyPatch
+    work: str, isolation: Literal["fork", "process"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolate, "GRACE", 30.0)
     written("loop.py", f"import os, threading, time\n{work}\n{LOOP}")
     stays: Callable[[], Adapter] = parse_target("loop.py", KNOWN).load
-    assert describe(stays) == Description("Agent", "2.5", {})
+    assert describe(stays) == Description("Agent", "2.5", {}, isolation=isolation)

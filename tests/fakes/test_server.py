@@ -229,6 +229,37 @@ def test_unknown_paths_scripts_and_methods_are_refused_in_json(server: ModelServ
         server.requests(unknown_script)
 
 
+def test_who_listens_hears_each_request_before_it_is_answered(server: ModelServer) -> None:
+    heard: list[tuple[bytes, bool]] = []
+    url = server.script([Turn()], heard=lambda request: heard.append((request.raw, request.beyond_script)))
+    for number, raw in enumerate([b"hello", json.dumps(asking()).encode(), json.dumps(asking()).encode()], 1):
+        post(url, raw)
+        assert len(heard) == number
+    assert heard == [(request.raw, request.beyond_script) for request in server.requests(url)]
+    assert [beyond for _, beyond in heard] == [False, False, True]
+
+
+def test_it_listens_where_it_is_told_to() -> None:
+    with ModelServer("localhost") as named:
+        url = named.script([Turn()])
+        assert url.startswith("http://localhost:")
+        assert post(url, asking())[0] == 200
+        port = urlsplit(url).port
+        assert port is not None
+        with pytest.raises(OSError, match="in use"):
+            ModelServer("localhost", port).start()
+    with ModelServer("localhost", port) as again:
+        assert urlsplit(again.script([])).port == port
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="the machine has no IPv6")
+def test_it_listens_on_an_address_with_colons() -> None:
+    with ModelServer("::1") as server:
+        url = server.script([Turn()])
+        assert url.startswith("http://[::1]:")
+        assert post(url, asking())[0] == 200
+
+
 def test_models_are_listed(server: ModelServer) -> None:
     url = urlsplit(server.script([]))
     connection = http.client.HTTPConnection(url.netloc)

@@ -75,7 +75,12 @@ def test_the_version_is_the_package_s_own(wheel: zipfile.ZipFile) -> None:
 
 def test_the_wheel_asks_for_the_run_time_libraries_only(wheel: zipfile.ZipFile) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert core_metadata(wheel).get_all("Requires-Dist") == project["dependencies"]
+    optional = [
+        f"{library}; extra == '{extra}'"
+        for extra, libraries in sorted(project["optional-dependencies"].items())
+        for library in libraries
+    ]
+    assert core_metadata(wheel).get_all("Requires-Dist") == [*project["dependencies"], *optional]
     assert core_metadata(wheel)["Requires-Python"] == ">=3.11"
 
 

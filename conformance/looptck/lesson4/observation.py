@@ -74,11 +74,17 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class SpanSeen:
-    """A span by name and attributes."""
+    """A span by name and attributes.
+
+    `began` and `finished` are the numbers of model calls and dispatches before it, over all runs; None where that is
+    not known, or not yet. They make no difference between two observations.
+    """
 
     name: str
     attributes: dict[str, Any]
     ended: bool
+    began: int | None = field(default=None, compare=False)
+    finished: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Rig:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.spans = SpanLog() if scenario.tracer else None
+        self.spans = SpanLog(lambda: len(self.recorder)) if scenario.tracer else None
         self.recorder = Recorder(self.spans.current if self.spans is not None else None)
         self.tool_stage, self.model_stage = Stage(), Stage()
         self.scripted: list[BaseException] = []

@@ -16,15 +16,21 @@ from looptck.observation import SpanSeen
 from looptck.observe import normal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan
 
 
 class SpanLog(SpanProcessor):
-    """Keeps the spans of one run in the order they started."""
+    """Keeps the spans of one run in the order they started. `position` tells how long the log of the fakes is now."""
 
-    def __init__(self) -> None:
+    def __init__(self, position: Callable[[], int]) -> None:
+        self._position = position
         self._spans: list[Span] = []
         self._numbers: dict[int, str] = {}
+        self._began: dict[int, int] = {}
+        self._finished: dict[int, int] = {}
         with _no_settings():
             provider = TracerProvider(
                 sampler=ALWAYS_ON, resource=Resource.get_empty(), shutdown_on_exit=False, span_limits=SpanLimits()
@@ -36,6 +42,13 @@ class SpanLog(SpanProcessor):
         """Keep the span from its start: one that never ends must be seen too."""
         self._spans.append(span)
         self._numbers[_id(span)] = str(len(self._spans))
+        self._began[_id(span)] = self._position()
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Note where in the log it ended. The SDK tells of each span once, whatever the loop calls."""
+        context = span.context
+        if context is not None:  # the SDK's own spans always have one
+            self._finished[context.span_id] = self._position()
 
     def current(self) -> str | None:
         """Id of the current span, in the form of `SpanSeen.id`; None where there is none of this log."""
@@ -55,6 +68,8 @@ class SpanLog(SpanProcessor):
             attributes={normal.text(key): normal.plain(value) for key, value in (span.attributes or {}).items()},
             status=span.status.status_code.name,
             ended=span.end_time is not None,
+            began=self._began[_id(span)],
+            finished=self._finished.get(_id(span)),
         )
 
 

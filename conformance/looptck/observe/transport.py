@@ -29,13 +29,16 @@ def transport(rig: Rig) -> Iterator[None]:
     from looptck_fakes.server import ModelServer  # noqa: PLC0415 - likewise
 
     with ModelServer() as server:
-        url = server.script([_reply(rig, turn) for invocation in rig.scenario.invocations for turn in invocation.turns])
+        url = server.script(
+            [http_reply(rig, turn) for invocation in rig.scenario.invocations for turn in invocation.turns]
+        )
         rig.provider = OpenAICompatibleProvider(MODEL, url)
         rig.http_requests = lambda: tuple(request.body for request in server.requests(url))
         yield
 
 
-def _reply(rig: Rig, turn: Turn) -> FakeTurn | HttpReply | Cut:
+def http_reply(rig: Rig, turn: Turn) -> FakeTurn | HttpReply | Cut:
+    """A turn of the scenario as the server answers it: a status, a reply that is cut off, or the whole reply."""
     from looptck_fakes.server import Cut, HttpReply  # noqa: PLC0415 - see the module's docstring
 
     if turn.status is not None:
