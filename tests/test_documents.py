@@ -29,7 +29,7 @@ from looptck_mutants.profiles import mutants_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("conformance/looptck", "fakes/looptck_fakes", "reference/looptck_reference", "mutants/looptck_mutants")
-WITH_CONSOLE = ("README.md", "CONTRIBUTING.md", "docs/serve-model.md", "examples/README.md")
+WITH_CONSOLE = ("README.md", "CONTRIBUTING.md", "docs/pytest.md", "docs/serve-model.md", "examples/README.md")
 WITH_PYTHON = ("README.md", "CONTRIBUTING.md", "docs/adapters.md")
 ALL = sorted(
     str(path.relative_to(ROOT)) for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
@@ -37,7 +37,7 @@ ALL = sorted(
 
 GAP = "…"
 """Stands for lines of output that a document leaves out."""
-STARTS = {"looptck": ("-m", "looptck"), "python": ()}
+STARTS = {"looptck": ("-m", "looptck"), "pytest": ("-m", "pytest"), "python": ()}
 """The commands that documents show, as arguments of this interpreter."""
 
 

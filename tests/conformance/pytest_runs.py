@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import looptck.pytest_suite.embedded  # noqa: F401 - a run in this process forge
 from looptck.profile import PROFILES, profile_of
 from looptck.report import console  # noqa: F401 - likewise
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 BROKEN = EXAMPLES / "broken_loop.py"
 LACKING = """
 from looptck.adapter import ContractAdapter
@@ -65,3 +67,10 @@ def ids(ran: pytest.RunResult, word: str) -> list[str]:
     """The check ids of the items that the short summary has under a word."""
     lines = [line for line in ran.outlines if line.startswith(f"{word} ")]
     return [line.partition("[")[2].partition("]")[0] for line in lines]
+
+
+def shown(language: str) -> str:
+    """The only block of a language in the document about pytest."""
+    text = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return str(block)

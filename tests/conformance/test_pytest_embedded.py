@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.conformance.pytest_runs import BROKEN, EXAMPLES, ids, outcomes
+from tests.conformance.pytest_runs import BROKEN, EXAMPLES, ids, outcomes, shown
 
+from looptck.pytest_plugin import conformance
 from looptck.suite import tests_of
 
 pytest_plugins = ["pytester"]
@@ -168,3 +170,31 @@ def test_another_process_cannot_be_told_an_object(pytester: pytest.Pytester) -> 
     embed("mine", FUNCTION, "loop")
     ran = run(pytester, "--loop-isolation=process")
     ran.stdout.fnmatch_lines(["conformance: another process can be told a target's name alone: give loop as text"])
+
+
+def test_no_other_file_is_looked_into() -> None:
+    hook = conformance("reference", here=__file__)
+    folder = Path(__file__).parent
+    nobody: Any = None
+    assert [hook(folder / name, nobody) for name in ("conftest.py", "asking.py")] == [None, None]
+
+
+# what the document shows
+
+
+def test_the_conftest_of_the_document_works(pytester: pytest.Pytester) -> None:
+    place = pytester.mkdir("mine") / "conftest.py"
+    place.write_text(shown("python"), encoding="utf-8")
+    assert outcomes(run(pytester, "-k", "hand/transcript")) == {"passed": 1}
+
+
+def test_the_ini_file_and_the_known_failures_of_the_document_work(pytester: pytest.Pytester) -> None:
+    Path("pytest.ini").write_text(shown("ini"), encoding="utf-8")
+    Path("known.toml").write_text(shown("toml"), encoding="utf-8")
+    source = pytester.mkdir("src")
+    for name, example in (("my_loop.py", "broken_loop.py"), ("my_whole_loop.py", "my_loop.py")):
+        text = (EXAMPLES / example).read_text(encoding="utf-8").replace("my_loop", "my_whole_loop")
+        (source / name).write_text(text, encoding="utf-8")
+    ran = run(pytester, "-k", "budget/calls-none-run", "--loop-known-failures=known.toml")
+    ran.stdout.fnmatch_lines(["looptck: src/my_loop.py against ag03, seed *, requirements 1"])
+    assert outcomes(ran) == {"xfailed": 1}

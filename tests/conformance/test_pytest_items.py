@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from tests.conformance.commands import GRACE, LIMIT, bad
-from tests.conformance.pytest_runs import BROKEN, LACKING, SEED, ids, outcomes, suite, suite_alone
+from tests.conformance.pytest_runs import BROKEN, LACKING, SEED, command, ids, outcomes, suite, suite_alone
 
 from looptck import cli, isolate, session
+from looptck.pytest_suite.items import CheckError
 from looptck.requirements import requirements
 from looptck.suite import tests_of
 from looptck.suite.model import Check, Finding, Test
@@ -163,6 +164,22 @@ def test_a_debugger_finds_the_parts_of_a_failure(pytester: pytest.Pytester) -> N
     options = ["--pdb", "--loop-isolation=none", "-k", "budget/calls-none-run"]
     ran = suite_alone(pytester, *options, loop=BROKEN, typed=typed)
     ran.stdout.fnmatch_lines(["*('budget/calls-none-run', 'calls-over', 'Observation', False)"])
+
+
+def test_a_failure_carries_its_parts_for_other_plugins(pytester: pytest.Pytester) -> None:
+    class Taker:
+        taken: tuple[Any, ...] = ()
+
+        def pytest_exception_interact(self, call: pytest.CallInfo[None]) -> None:
+            assert call.excinfo is not None
+            assert isinstance(call.excinfo.value, CheckError)
+            self.taken = call.excinfo.value.about
+
+    taker = Taker()
+    pytester.runpytest_inprocess(*command("-k", "budget/calls-none-run", loop=BROKEN), plugins=[taker])
+    scenario, observation, finding = taker.taken
+    assert (scenario.name, observation.scenario) == ("calls-over", "calls-over")
+    assert (finding.ok, finding.seen["tool runs"]) == (False, 3)
 
 
 def test_a_breakpoint_in_a_loop_stops_in_this_process(pytester: pytest.Pytester) -> None:
