@@ -21,7 +21,7 @@ OPTIONS = {
     "loop": ("TARGET", "the loop that looptck.suite judges: whatever `looptck check` takes"),
     "loop_profile": ("NAME", "the specification: ag03 (the default) or lesson4"),
     "loop_seed": ("N", "seed of the scenarios' values; drawn and printed where not given"),
-    "loop_isolation": ("HOW", "fork (the default), process, or none: this process, for debuggers"),
+    "loop_isolation": ("HOW", "fork, process, or none: this process, for debuggers"),
     "loop_limit": ("SECONDS", "real time for one scenario (10)"),
     "loop_requirements": ("N", "version of the requirements that decides; newer checks are news"),
     "loop_known_failures": ("FILE", "check ids and reasons, as TOML: these may fail, and have to"),

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from looptck.suite.model import Finding
     from looptck_mutants.outcome import MutantReport, MutantsReport
 
-REFERENCE = "looptck_reference:Agent"
 AS_ARGUED = "the list is never looked at"
 STALE_LINE = (
     "stale.patch:4: looptck_reference line 3: expected 'from looptck_reference.loop import Agents\\n', "
