@@ -10,6 +10,11 @@ VENV ?= .venv
 PINS := requirements/pins.txt
 PACKAGES := conformance fakes reference mutants
 PROFILES := ag03 lesson4
+# Workers beside each other (tests/conftest.py tells who gets which tests); most tests start processes of their own too.
+PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# Children import again and again what nobody has changed.
+unexport PYTHONDONTWRITEBYTECODE
 
 new_enough := import sys; sys.exit(sys.version_info < (3, 11))
 ifndef PYTHON
@@ -49,13 +54,13 @@ lint: venv ## everything that is judged without running the code
 .PHONY: coverage
 coverage: venv ## the kit's own tests under coverage, forked children included
 	"$(VENV)/bin/coverage" erase
-	"$(VENV)/bin/coverage" run -m pytest
+	"$(VENV)/bin/coverage" run $(PYTEST)
 	"$(VENV)/bin/coverage" combine --quiet
 	"$(VENV)/bin/coverage" report
 
 .PHONY: pytest
 pytest: venv ## the kit's own tests alone
-	"$(VENV)/bin/python" -m pytest
+	"$(VENV)/bin/python" $(PYTEST)
 
 .PHONY: soak
 soak: venv ## of each profile, the mutants twenty times in a row, each time with another seed

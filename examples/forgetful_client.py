@@ -8,7 +8,7 @@ from openai_client import Messages, main
 
 
 def without_turns(messages: Messages) -> Messages:
-    """The messages without those that propose calls: tool messages with no call to answer."""
+    """The messages without those that propose calls, so that what follows them answers nothing."""
     return [message for message in messages if not message.get("tool_calls")]
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,16 +21,26 @@ import typer
 
 from looptck import cli, suite
 from looptck.report import model
+from looptck.report.diagnosis import diagnosed, headline
 from looptck.requirements import Requirement, requirements
 from looptck.suite import PROFILES
 from looptck.suite.labels import Labels
 from looptck_mutants.manifest import Mutant
+from looptck_mutants.matrix import columns_of
 from looptck_mutants.outcome import Fate
-from looptck_mutants.profiles import mutants_of
+from looptck_mutants.profiles import known_checks, mutants_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("conformance/looptck", "fakes/looptck_fakes", "reference/looptck_reference", "mutants/looptck_mutants")
-WITH_CONSOLE = ("README.md", "CONTRIBUTING.md", "docs/pytest.md", "docs/serve-model.md", "examples/README.md")
+WITH_CONSOLE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/pytest.md",
+    "docs/serve-model.md",
+    "docs/your-loop-mutants.md",
+    "docs/your-tests.md",
+    "examples/README.md",
+)
 WITH_PYTHON = ("README.md", "CONTRIBUTING.md", "docs/adapters.md")
 ALL = sorted(
     str(path.relative_to(ROOT)) for folder in (".", "docs", "examples") for path in (ROOT / folder).glob("*.md")
@@ -223,6 +234,18 @@ def reading(record: Requirement) -> str:
     return "\n".join([f"`{record.id}`: {record.statement}", "", *(f"* {choice}" for choice in record.alternatives)])
 
 
+def diagnoses(profile: str) -> str:
+    """What the wrong loops of the kit's own tests are told, by what is recorded of them."""
+    recorded = tomllib.loads(read(f"tests/implementations/{profile.removeprefix('ag03')}/wrong/expected.toml"))
+    checks = frozenset(known_checks(profile))
+    lines = ["| loop | checks it fails | diagnosis |", "|---|---|---|"]
+    for loop in sorted({loop for loops in recorded.values() for loop in loops}):
+        failed, *left_out = (frozenset(recorded[each].get(loop, [])) for each in ("fail", "obstacle", "incomplete"))
+        found = diagnosed(failed, checks.difference(*left_out), columns_of(profile), len(checks))
+        lines.append(f"| {loop} | {len(failed)} | {cell(headline(found)) if found else 'none'} |")
+    return "\n".join(lines)
+
+
 def cell(text: str) -> str:
     return text.replace("|", r"\|")
 
@@ -235,6 +258,7 @@ for each in PROFILES:
     TABLES["docs/mutants.md", f"mutants {each}"] = partial(mutants_table, each)
     TABLES["docs/requirements.md", f"requirements {each}"] = partial(requirements_table, each)
     TABLES["docs/requirements.md", f"readings {each}"] = partial(readings, each)
+    TABLES["docs/diagnosis.md", f"diagnoses {each}"] = partial(diagnoses, each)
 
 
 def between(name: str) -> re.Pattern[str]:

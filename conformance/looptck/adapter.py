@@ -16,6 +16,8 @@ from looptck.contract.ag03 import Event, Message, Usage
 NO_STREAM = "no stream: "
 """What the problem of an invocation begins with that gave nothing to await."""
 STREAM_METHODS = ("events", "result", "transcript", "usage")
+MOST_EVENTS = 10_000
+"""Events that are read of one run, far beyond any scenario's: a stream that has more has no end."""
 
 
 class NoInterfaceError(Exception):
@@ -123,12 +125,12 @@ class ContractAdapter:
 
 
 async def _read(stream: Any, run: Run) -> bool:
-    """Read events as the run says; True when the iterator ended by itself."""
+    """Read events as the run says, and no more than any run has; True when the iterator ended by itself."""
     number = 0
     async for event in stream.events():
         run.on_event(event)
         number += 1
-        if number == run.read:
+        if number in {run.read, MOST_EVENTS}:
             return False
     return True
 

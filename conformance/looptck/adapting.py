@@ -7,7 +7,8 @@ called in the target puts that before them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
@@ -50,12 +51,28 @@ class Ways:
 
 def adapter_of(thing: Any, module: ModuleType, ways: Ways) -> Any:
     """The adapter that drives it. Raises `NoAdapterError` where there can be none, `NoInterfaceError` for a loop."""
+    with looking():
+        return _adapter_of(thing, module, ways)
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """Whatever a thing raises when it is looked at, a property for one, is `NoAdapterError`."""
+    try:
+        yield
+    except (NoInterfaceError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise NoAdapterError(f"raised {_one_line(error)}, when it was looked at") from error
+
+
+def _adapter_of(thing: Any, module: ModuleType, ways: Ways) -> Any:
     if not isinstance(thing, type) and not ways.is_adapter(thing):
         thing = _from_function(thing, ways)
     if not isinstance(thing, type):
         return ways.guard(_valid(thing, ways))
     if ways.is_adapter(thing):
-        return ways.guard(_valid(_called(thing), ways))
+        return ways.guard(_valid(called(thing), ways))
     if ways.is_loop(thing):
         return ways.contract(thing, module)
     if hasattr(thing, "lacks"):
@@ -68,7 +85,7 @@ def _from_function(thing: Any, ways: Ways) -> Any:
     if not callable(thing):
         missing = ways.missing(thing)
         raise NoAdapterError(f"is no class, no adapter{missing} and no function{ways.hint(thing)}")
-    made = _called(thing)
+    made = called(thing)
     if isinstance(made, type) or ways.is_adapter(made):
         return made
     if inspect.iscoroutine(made):
@@ -77,8 +94,8 @@ def _from_function(thing: Any, ways: Ways) -> Any:
     raise NoAdapterError(f"gave a {kind}, which is no class and no adapter{missing}{ways.hint(made)}")
 
 
-def _called(maker: Any) -> Any:
-    """What a class or a function makes without arguments."""
+def called(maker: Any) -> Any:
+    """What a class or a function makes without arguments. Raises `NoAdapterError` where it makes nothing."""
     wanted = _required(maker)
     if wanted:
         raise NoAdapterError(f"wants {', '.join(wanted)}: what makes an adapter is called without arguments")
@@ -124,7 +141,7 @@ class GuardedAdapter:
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        self.name, self.version, self.lacks = adapter.name, adapter.version, adapter.lacks
+        self.name, self.version, self.lacks = adapter.name, adapter.version, dict(adapter.lacks)
         self.isolation = getattr(adapter, "isolation", _WAYS[0])
 
     async def run(self, run: Run) -> Outcome:

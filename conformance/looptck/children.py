@@ -3,6 +3,9 @@
 A child observes the scenarios of its batch one after the other and sends every observation as soon as it is made. A
 child that dies, or outlasts the real-time limit, or is left with a run that would not end, is replaced: the next
 child goes on with the next scenario.
+
+The loop is in the same process as what sends. So each message begins with a seal, and behind what each scenario prints
+comes that seal too: bytes that the parent draws anew for each child. And no child is waited for without an end.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from looptck.processes import kill, reap, tell
 from looptck.profile import Profile, profile_of
 
 if TYPE_CHECKING:
@@ -25,13 +29,19 @@ if TYPE_CHECKING:
 
 OUTPUT_KEPT = 2_000
 """Characters of a child's output that an observation keeps: the last ones."""
-MARK = b"\0looptck\x1e\0"
-"""What a child prints behind each observed scenario: what comes next belongs to the next one."""
+CHILD_FAILED, CUT_OFF = 246, 247
+"""Exit codes of a child in which something of the kit raised, and of one whose way to the parent the loop has closed.
+
+They are none that a program gives itself.
+"""
 STARTED, LOADED, FINISHED = b"started", b"loaded", b""
 """What a child sends beside observations: its kit is up, its target is there, it has nothing more to say."""
-_HEADER = 8
+_SEAL = 16
+_HEADER = _SEAL + 8
 _MAX_MESSAGE = 64 * 1024 * 1024
 _REASON = 200
+_PART, _PARTS = 65_536, 1_024
+"""Bytes of a read, and reads in a row of what is printed: it is more than fits in a pipe, and not without end."""
 
 Stage = Literal["starting", "loading", "observing"]
 """What a child is at. Until it observes, nothing that happens is a loop's doing."""
@@ -48,12 +58,21 @@ class Batch:
     profile: Profile = field(default_factory=lambda: profile_of("ag03"))
 
 
+now = time.monotonic
+"""The clock of all deadlines."""
+
+
+def new_seal() -> bytes:
+    """What the messages of one child begin with."""
+    return os.urandom(_SEAL)
+
+
 @dataclass(slots=True)
 class Child:
     """A running child and what it still has to do.
 
     `messages` and `output` are the descriptors that read what it sends and what it prints, `leash` one that ends it
-    when it is closed, `deadline` the time of `time.monotonic` at which it is given up.
+    when it is closed, `deadline` the time of `now` at which it is given up.
     """
 
     batch: Batch
@@ -61,38 +80,58 @@ class Child:
     pid: int
     messages: int
     output: int
+    seal: bytes
     deadline: float
     stage: Stage = "observing"
     leash: int | None = None
-    began: int = field(init=False)
     received: bytearray = field(default_factory=bytearray)
     printed: list[bytes] = field(default_factory=lambda: [b""])
     oversized: bool = False
+    unsealed: bool = False
     timed_out: bool = False
     closed: bool = False
     finished: bool = False
 
     def __post_init__(self) -> None:
-        self.began = self.place
+        os.set_blocking(self.output, False)
 
-    def hear(self, data: bytes) -> None:
-        """Keep the end of what it prints, of each scenario apart."""
-        parts = (self.printed[-1] + data).split(MARK)
-        self.printed[-1:] = [part[-OUTPUT_KEPT:] for part in parts]
+    def listen(self) -> bool:
+        """Take what it has printed by now, and keep the end of it, of each scenario apart. False when all is read."""
+        for _ in range(_PARTS):
+            try:
+                data = os.read(self.output, _PART)
+            except BlockingIOError:
+                break
+            if not data:
+                return False
+            parts = (self.printed[-1] + data).split(self.seal)
+            self.printed[-1:] = [part[-OUTPUT_KEPT:] for part in parts]
+        return True
 
     def said(self) -> str:
-        """What it printed in the scenario that is over, or in all that is left."""
-        part = self.printed.pop(0) if len(self.printed) > 1 else self.printed[0]
+        """What it printed in the scenario that is over."""
+        part = self.printed.pop(0)
+        self.printed = self.printed or [b""]
         return part.decode("utf-8", "replace")
 
-    def close(self) -> int:
+    def said_last(self) -> str:
+        """What it printed in all that is left."""
+        return b"".join(self.printed)[-OUTPUT_KEPT:].decode("utf-8", "replace")
+
+    def close(self) -> int | None:
         """Wait for its end, which ends what it started as well. Returns what `reap` does."""
-        os.close(self.messages)
-        os.close(self.output)
+        for name in ("messages", "output"):
+            self._close(name)
         code = reap(self.pid)
-        if self.leash is not None:
-            os.close(self.leash)
+        self._close("leash")
         return code
+
+    def _close(self, name: str) -> None:
+        """Close a descriptor once, whatever interrupts: the number may be somebody else's by then."""
+        descriptor: int | None = getattr(self, name)
+        setattr(self, name, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def observe_in_children(
@@ -101,7 +140,8 @@ def observe_in_children(
     """Observe every scenario of every batch, `jobs` children at a time; yields each observation when it is there.
 
     With it come its batch and the scenario's place in that. `start` starts a child on a batch from a place on; between
-    two of its messages it has `seconds`. Exactly one observation comes for each scenario.
+    two of its messages it has `seconds`. Exactly one observation comes for each scenario, also where `start` raises
+    `OSError` and no other child is there whose end could make room.
     """
     waiting = deque((batch, 0) for batch in batches)
     with selectors.DefaultSelector() as selector:
@@ -109,8 +149,14 @@ def observe_in_children(
         try:
             while waiting or children:
                 while waiting and len(children) < jobs:
-                    child = start(*waiting.popleft())
+                    try:
+                        child = start(*waiting[0])
+                    except OSError as error:
+                        if not children:
+                            yield from _not_started(error, waiting)
+                        break
                     children[child.pid] = child
+                    waiting.popleft()
                     selector.register(child.messages, selectors.EVENT_READ, child)
                     selector.register(child.output, selectors.EVENT_READ, child)
                 yield from _collect(selector, children, waiting, seconds)
@@ -118,43 +164,57 @@ def observe_in_children(
             for child in children.values():
                 kill(child.pid)
             for child in children.values():
-                child.close()
+                with contextlib.suppress(ChildProcessError):  # what interrupted may have come when it was waited for
+                    child.close()
+
+
+def _not_started(error: OSError, waiting: deque[tuple[Batch, int]]) -> Iterator[tuple[Batch, int, Any]]:
+    """No process can be had for the scenario that is next."""
+    batch, place = waiting.popleft()
+    if place + 1 < len(batch.scenarios):
+        waiting.append((batch, place + 1))
+    why = f"a process of the kit's own could not be started: {error.strerror or error}"
+    yield batch, place, batch.profile.observation(batch.scenarios[place].name, died=why, blame="kit")
 
 
 def _collect(
     selector: selectors.BaseSelector, children: dict[int, Child], waiting: deque[tuple[Batch, int]], seconds: float
 ) -> Iterator[tuple[Batch, int, Any]]:
     """Take what arrives next; replace children that are over before their batch is."""
+    if not children:
+        return
     nearest = min(child.deadline for child in children.values())
-    ready = selector.select(max(nearest - time.monotonic(), 0.0))
-    # What was printed before an observation was sent belongs to it: outputs are read first.
-    for key, _ in sorted(ready, key=lambda item: item[0].fd == item[0].data.messages):
+    for key, _ in selector.select(max(nearest - now(), 0.0)):
         child: Child = key.data
-        data = os.read(key.fd, 65_536)
         if key.fd == child.output:
-            child.hear(data)
-            if not data:
-                selector.unregister(child.output)
-        elif data:
-            child.received += data
-            for observation in _observations(child, seconds):
-                yield child.batch, child.place, observation
-                child.place += 1
-        else:
-            child.closed = True
-    for child in [child for child in children.values() if child.closed or time.monotonic() >= child.deadline]:
+            if not child.listen():
+                selector.unregister(key.fd)
+            continue
+        data = os.read(key.fd, _PART)
+        child.received += data
+        child.closed = not data
+        if data:
+            child.deadline = now() + seconds  # a part of a message too: it may be long
+        for observation in _observations(child):
+            yield child.batch, child.place, observation
+            child.place += 1
+    for child in [child for child in children.values() if child.closed or now() >= child.deadline]:
         child.timed_out = not child.closed
-        selector.unregister(child.messages)
-        with contextlib.suppress(KeyError):
-            selector.unregister(child.output)
-        del children[child.pid]
-        yield from _over(child, waiting, seconds)
+        child.listen()
+        for descriptor in (child.messages, child.output):
+            with contextlib.suppress(KeyError):
+                selector.unregister(descriptor)
+        if child.timed_out or child.oversized or child.unsealed:
+            kill(child.pid)
+        code = child.close()
+        child.timed_out |= code == -signal.SIGALRM  # its own alarm was first: this process was busy
+        del children[child.pid]  # only now: until it is gone, whoever interrupts has to end it
+        yield from _over(child, code, waiting, seconds)
 
 
-def _observations(child: Child, seconds: float) -> Iterator[Any]:
+def _observations(child: Child) -> Iterator[Any]:
     """The whole observations that have arrived. Bytes that are none end the child, which is then said to have died."""
     for data in _messages(child):
-        child.deadline = time.monotonic() + seconds
         if (child.stage, data) in _NEXT:
             child.stage = _NEXT[child.stage, data]
         elif data == FINISHED or child.place == len(child.batch.scenarios):
@@ -166,13 +226,20 @@ def _observations(child: Child, seconds: float) -> Iterator[Any]:
                 observation = profile.decode(data)
             except ValueError as error:
                 observation = unrecordable(profile, scenario, error)
+            child.listen()  # what was printed before the message was sent is there, and may not have been read
             yield replace(observation, output=child.said())
 
 
 def _messages(child: Child) -> Iterator[bytes]:
     """The whole messages that have arrived."""
-    while len(child.received) >= _HEADER:
-        size = int.from_bytes(child.received[:_HEADER], "big")
+    while child.received:
+        seal = child.received[:_SEAL]
+        if seal != child.seal[: len(seal)]:
+            child.unsealed = child.closed = True
+            return
+        if len(child.received) < _HEADER:
+            return
+        size = int.from_bytes(child.received[_SEAL:_HEADER], "big")
         if size > _MAX_MESSAGE:
             child.oversized = child.closed = True
             return
@@ -183,31 +250,31 @@ def _messages(child: Child) -> Iterator[bytes]:
         yield data
 
 
-def send(write: int, data: bytes) -> None:
-    """The child's side of `_messages`: write it all."""
-    view = memoryview(len(data).to_bytes(_HEADER, "big") + data)
-    while view:
-        view = view[os.write(write, view) :]
+def send(write: int, seal: bytes, data: bytes) -> None:
+    """The child's side of `_messages`. Raises what `tell` does."""
+    tell(write, seal + len(data).to_bytes(_HEADER - _SEAL, "big") + data)
 
 
-def _over(child: Child, waiting: deque[tuple[Batch, int]], seconds: float) -> Iterator[tuple[Batch, int, Any]]:
+def _over(
+    child: Child, code: int | None, waiting: deque[tuple[Batch, int]], seconds: float
+) -> Iterator[tuple[Batch, int, Any]]:
     """A child has ended. Where it had not finished, its scenario is observed to have ended it, and the rest goes on."""
-    if not child.finished:
-        kill(child.pid)
-    code = child.close()
     rest = child.batch.scenarios[child.place :]
     if not rest:
         return
-    if child.finished and child.place > child.began:  # it stopped on purpose behind a run that would not end
+    if child.finished:  # it stopped on purpose behind a run that would not end
         waiting.append((child.batch, child.place))
         return
-    ended = _ended(child, code, rest[0]) if child.stage == "observing" else _unready(child, code, rest[0], seconds)
-    yield child.batch, child.place, replace(ended, output=child.said())
+    if child.stage == "observing" and code != CHILD_FAILED:
+        ended = _ended(child, code, rest[0])
+    else:
+        ended = _unready(child, code, rest[0], seconds)
+    yield child.batch, child.place, replace(ended, output=child.said_last())
     if len(rest) > 1:
         waiting.append((child.batch, child.place + 1))
 
 
-def _ended(child: Child, code: int, scenario: Any) -> Any:
+def _ended(child: Child, code: int | None, scenario: Any) -> Any:
     """What is said of a scenario whose child ended before it was observed."""
     seen = child.batch.profile.observation
     if child.timed_out:
@@ -215,23 +282,32 @@ def _ended(child: Child, code: int, scenario: Any) -> Any:
     if child.oversized:
         why = f"what was seen of the loop fills more than {_MAX_MESSAGE >> 20} MB"
         return seen(scenario.name, died=why, blame="limit")
-    if child.finished:
-        died = "the loop wrote to a descriptor of the kit's"
-        return seen(scenario.name, died=died, blame="loop")
+    how = _how(child, code)
+    if child.unsealed or code is None or code == CUT_OFF:
+        return seen(scenario.name, died=f"the loop {how}", blame="loop")
     if code < 0:
-        return seen(scenario.name, died=f"the process was ended by signal {_signal(code)}", blame="limit")
+        return seen(scenario.name, died=f"the process {how}", blame="limit")
     return seen(scenario.name, died=f"the loop ended the process with exit code {code}", blame="loop")
 
 
-def _unready(child: Child, code: int, scenario: Any, seconds: float) -> Any:
-    """What is said of a scenario whose child ended before its target was there."""
-    loading = child.stage == "loading"
+def _unready(child: Child, code: int | None, scenario: Any, seconds: float) -> Any:
+    """What is said of a scenario whose child ended before its target was there, or by a fault of the kit's."""
+    loading = child.stage == "loading" and code != CHILD_FAILED
     if child.timed_out:
         why = late_import(seconds) if loading else "a process of the kit's own did not start in time"
     else:
-        how = f"was ended by signal {_signal(code)}" if code < 0 else f"ended with exit code {code}"
+        how = _how(child, code)
         why = f"the process {how} while it imported the target" if loading else f"a process of the kit's own {how}"
     return child.batch.profile.observation(scenario.name, died=why, blame="target" if loading else "kit")
+
+
+def _how(child: Child, code: int | None) -> str:
+    """How a child came to its end."""
+    if child.unsealed:
+        return "wrote to a descriptor of the kit's"
+    if code is None or code == CUT_OFF:
+        return "closed a descriptor of the kit's"
+    return f"was ended by signal {_signal(code)}" if code < 0 else f"ended with exit code {code}"
 
 
 def late_import(seconds: float) -> str:
@@ -248,19 +324,3 @@ def unrecordable(profile: Profile, scenario: Any, error: ValueError) -> Any:
     why = str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)[:_REASON]
     died = f"the loop handed over a value that has no form in JSON: {why}"
     return profile.observation(scenario.name, died=died, blame="loop")
-
-
-def kill(pid: int) -> None:
-    """End a child and whatever it started that stayed in its process group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter where only a zombie is left of it
-        os.killpg(pid, signal.SIGKILL)
-
-
-def reap(pid: int) -> int:
-    """Wait for a child that leads a process group; then end what it left behind in that.
-
-    Returns its exit code, or minus the signal that ended it.
-    """
-    status = os.waitpid(pid, 0)[1]
-    kill(pid)
-    return os.waitstatus_to_exitcode(status)

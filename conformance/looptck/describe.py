@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import threading
 import time
 from dataclasses import asdict, dataclass, field
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 from looptck import isolate
 from looptck.adapter import NoInterfaceError
-from looptck.children import kill, late_import, reap
+from looptck.children import CUT_OFF, late_import
 from looptck.observe import LIMIT
 from looptck.observe.quiescence import strangers, threads_now
+from looptck.processes import kill, reap, tell
 from looptck.target import BrokenTargetError
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 1024 * 1024
 _END = b"\n"
+_GONE = 0.5
+"""Seconds in which a thread that has ended disappears from the system's list, however busy the machine is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,10 @@ def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float
     """
     if not isolated:
         return _describe(load)
-    pid, read, output = isolate.fork_child(lambda write: _serve(write, load, limit))
+    try:
+        pid, read, output = isolate.fork_child(lambda write: _serve(write, load, limit))
+    except OSError as error:
+        return Description(refused=f"no process can be had to import the target in: {error.strerror or error}")
     seconds, timed_out = limit + isolate.GRACE, True
     try:
         data, timed_out = _read(read, output, time.monotonic() + seconds)
@@ -58,12 +65,21 @@ def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float
         if timed_out:
             kill(pid)
         code = reap(pid)
-    if timed_out:
+    if timed_out or code == -signal.SIGALRM:  # its own alarm was first: this process was busy
         return Description(refused=late_import(seconds))
     try:
         return Description(**json.loads(data))
     except (ValueError, TypeError):
-        return Description(refused=f"importing the target ended the process with exit code {code}")
+        return Description(refused=f"importing the target {_instead(data, code)}")
+
+
+def _instead(data: bytes, code: int | None) -> str:
+    """What the import did, where no description came of it."""
+    if data.endswith(_END):
+        return "wrote to a descriptor of the kit's"
+    if code is None or code == CUT_OFF:
+        return "closed a descriptor of the kit's"
+    return f"ended the process with exit code {code}"
 
 
 def _describe(load: Callable[[], Adapter]) -> Description:
@@ -78,18 +94,17 @@ def _describe(load: Callable[[], Adapter]) -> Description:
 
 def _threads() -> bool:
     """Whether the import has left threads running beside this one."""
-    return bool(threads_now() - strangers() - {str(threading.get_native_id())})
+    until = time.monotonic() + _GONE
+    while left := threads_now() - strangers() - {str(threading.get_native_id())}:
+        if left & {str(thread.native_id) for thread in threading.enumerate()} or time.monotonic() >= until:
+            return True
+        time.sleep(_GONE / 100)
+    return False
 
 
 def _serve(write: int, load: Callable[[], Adapter], limit: float) -> None:
     isolate.end_alone(limit)
-    _send(write, _describe(load))
-
-
-def _send(write: int, description: Description) -> None:
-    view = memoryview(json.dumps(asdict(description)).encode() + _END)
-    while view:
-        view = view[os.write(write, view) :]
+    tell(write, json.dumps(asdict(_describe(load))).encode() + _END)
 
 
 def _read(read: int, output: int, deadline: float) -> tuple[bytes, bool]:

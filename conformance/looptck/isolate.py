@@ -11,26 +11,47 @@ import io
 import os
 import signal
 import sys
-import time
 import traceback
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from looptck import children
 from looptck.adapter import NoInterfaceError
-from looptck.children import FINISHED, LOADED, MARK, Batch, Child, observe_in_children, send, unrecordable
+from looptck.children import (
+    CHILD_FAILED,
+    CUT_OFF,
+    FINISHED,
+    LOADED,
+    Batch,
+    Child,
+    new_seal,
+    observe_in_children,
+    send,
+    unrecordable,
+)
 from looptck.observe import LIMIT
+from looptck.processes import CutOffError, pipe, tell, write_all
 from looptck.profile import Profile, profile_of
 from looptck.target import BrokenTargetError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-__all__ = ["GRACE", "Batch", "end_alone", "fork_child", "observe_forked", "observe_safely", "own_streams", "serve"]
+__all__ = [
+    "GRACE",
+    "Batch",
+    "end_alone",
+    "exit_code",
+    "fork_child",
+    "observe_forked",
+    "observe_safely",
+    "own_streams",
+    "serve",
+]
 
 GRACE = 5.0
 """Seconds that a child has beyond a scenario's limit, and to import its target."""
-CHILD_FAILED = 70
-"""Exit code of a child in which something of the kit raised."""
 
 
 def observe_forked(batches: Sequence[Batch], *, jobs: int, limit: float = LIMIT) -> Generator[tuple[Batch, int, Any]]:
@@ -42,8 +63,9 @@ def observe_forked(batches: Sequence[Batch], *, jobs: int, limit: float = LIMIT)
     seconds = limit + GRACE
 
     def start(batch: Batch, place: int) -> Child:
-        fork = fork_child(lambda write: serve(write, batch, place, limit))
-        return Child(batch, place, *fork, time.monotonic() + seconds)
+        seal = new_seal()
+        fork = fork_child(lambda write: serve(write, seal, batch, place, limit))
+        return Child(batch, place, *fork, seal, children.now() + seconds)
 
     return observe_in_children(batches, start, jobs=jobs, seconds=seconds)
 
@@ -52,26 +74,37 @@ def fork_child(serve: Callable[[int], None]) -> tuple[int, int, int]:
     """Fork a child that runs `serve` with the descriptor it may write to, and then exits.
 
     Returns the child's id, and the descriptors that read what it sends and what it prints. The child leads a process
-    group of its own. It exits with `CHILD_FAILED` where `serve` raises.
+    group of its own. It exits with `exit_code` where `serve` raises. Raises `OSError` where there can be no child.
     """
-    read, write = os.pipe()
-    out_read, out_write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = CHILD_FAILED
-        try:
-            os.close(read)
-            os.close(out_read)
-            _redirect(out_write)
-            serve(write)
-            code = 0
-        finally:
-            os._exit(code)
-    with contextlib.suppress(OSError):  # both sides do it, so that neither can be too early to kill the group
-        os.setpgid(pid, pid)
-    os.close(write)
-    os.close(out_write)
+    with ExitStack() as ours, ExitStack() as childs:
+        read, write = pipe(ours, childs)
+        out_read, out_write = pipe(ours, childs)
+        pid = os.fork()
+        if pid == 0:
+            _be_child(serve, write, out_write, ours)
+        with contextlib.suppress(OSError):  # both sides do it, so that neither can be too early to kill the group
+            os.setpgid(pid, pid)
+        ours.pop_all()
     return pid, read, out_read
+
+
+def _be_child(serve: Callable[[int], None], write: int, out_write: int, parents: ExitStack) -> NoReturn:
+    code = CHILD_FAILED
+    try:
+        parents.close()
+        _redirect(out_write)
+        serve(write)
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - told by the exit code, and by what is printed
+        code = exit_code(error)
+        write_all(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
+    finally:
+        os._exit(code)
+
+
+def exit_code(error: BaseException) -> int:
+    """What a child exits with in which an error came out of `serve`: the loop has cut it off, or it is a bug."""
+    return CUT_OFF if isinstance(error, CutOffError) else CHILD_FAILED
 
 
 def _redirect(out_write: int) -> None:
@@ -99,22 +132,22 @@ def own_streams() -> None:
     )
 
 
-def serve(write: int, batch: Batch, place: int, limit: float, *, tell: bool = False) -> None:
-    """The child: import the target, observe the batch from `place` on, send.
+def serve(write: int, seal: bytes, batch: Batch, place: int, limit: float, *, say_loaded: bool = False) -> None:
+    """The child: import the target, observe the batch from `place` on, send under the seal.
 
-    With `tell` it also sends word that the target is there.
+    With `say_loaded` it also sends word that the target is there. Raises what `tell` does.
     """
     profile, refused, pid, out = batch.profile, None, os.getpid(), os.dup(1)
     end_alone(limit)
     try:
         adapter = batch.load()
     except (BrokenTargetError, NoInterfaceError) as error:
-        refused = profile.observation("", died=str(error), blame="target")
+        refused = profile.observation("", died=_plain(str(error)), blame="target")
     except BaseException:  # noqa: BLE001 - everything else that load raises is a bug of the kit
-        refused = profile.observation("", died=traceback.format_exc(), blame="kit")
+        refused = profile.observation("", died=_plain(traceback.format_exc()), blame="kit")
     _only(pid)
-    if tell:
-        send(write, LOADED)
+    if say_loaded:
+        send(write, seal, LOADED)
     for scenario in batch.scenarios[place:]:
         if refused is not None:
             observation = replace(refused, scenario=scenario.name)
@@ -122,11 +155,16 @@ def serve(write: int, batch: Batch, place: int, limit: float, *, tell: bool = Fa
             end_alone(limit)
             observation = _observe_in_child(adapter, scenario, limit, profile)
         _only(pid)
-        os.write(out, MARK)
-        send(write, _encoded(profile, observation, scenario))
+        tell(out, seal)
+        send(write, seal, _encoded(profile, observation, scenario))
         if profile.spoiled(observation):
             break  # what that run left behind must not disturb the next
-    send(write, FINISHED)
+    send(write, seal, FINISHED)
+
+
+def _plain(text: str) -> str:
+    """The text, which has a form in JSON also where a file's name in it is no Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def end_alone(limit: float) -> None:
@@ -146,11 +184,11 @@ def observe_safely(adapter: Any, scenario: Any, *, limit: float = LIMIT, profile
     try:
         return profile.observe(adapter, scenario, limit)
     except NoInterfaceError as error:
-        return profile.observation(scenario.name, died=str(error), blame="target")
+        return profile.observation(scenario.name, died=_plain(str(error)), blame="target")
     except KeyboardInterrupt:  # somebody at the keyboard
         raise
     except Exception:  # noqa: BLE001 - the driver itself failed
-        return profile.observation(scenario.name, died=traceback.format_exc(), blame="kit")
+        return profile.observation(scenario.name, died=_plain(traceback.format_exc()), blame="kit")
     except BaseException as error:  # noqa: BLE001 - the driver raises none of these: asyncio lets a loop's through
         return _raised(profile, scenario, error)
 

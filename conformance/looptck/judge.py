@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Observed: TypeAlias = "Mapping[str, tuple[Any, Any]]"
 """Scenario and observation of one profile, by the scenario's name."""
+_REMARKS = 2
+"""A run that lacks one method lacks others too: the first tell enough."""
 _BLAME: dict[str, Verdict] = {"loop": "fail", "limit": "incomplete", "target": "incomplete", "kit": "fault"}
 
 
@@ -95,6 +97,8 @@ def obstacle_of(profile: Profile, observation: Any) -> tuple[Verdict, str] | Non
 def _remark(finding: Finding, profile: Profile, evidence: Any) -> str:
     """What helps to understand a failed check beside expected and seen."""
     remarks = profile.remarks(evidence)
+    if len(remarks) > _REMARKS:
+        remarks[_REMARKS:] = [f"and {len(remarks) - _REMARKS} more of the kind"]
     if finding.alternatives:
         remarks.append("other readings pass too: they stand below, and `looptck explain` tells them")
     return "; ".join(remarks)

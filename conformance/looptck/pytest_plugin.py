@@ -6,6 +6,7 @@ hook but the two that a question takes, and loads the plugin itself (`looptck.py
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,14 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and their twins of the ini file. Values are text, which the plugin itself reads."""
     group = parser.getgroup("looptck", "conformance of agent loops (looptck)")
     for name, (placeholder, told) in OPTIONS.items():
-        group.addoption(f"--{name.replace('_', '-')}", dest=name, metavar=placeholder, default=None, help=told)
+        with contextlib.suppress(ValueError):  # another plugin has an option of that name: `-o loop=TARGET` is left
+            group.addoption(f"--{name.replace('_', '-')}", dest=name, metavar=placeholder, default=None, help=told)
         parser.addini(name, told, default=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the plugin itself where the suite or a loop is named."""
     named = any(str(argument).partition("::")[0] == SUITE for argument in config.args)
-    if named or config.getoption("loop") or config.getini("loop"):
+    if named or config.getoption("loop", None) or config.getini("loop"):
         from looptck.pytest_suite.plugin import register  # noqa: PLC0415 - nobody else pays for it
 
         register(config)

@@ -182,6 +182,7 @@ class Scenario(Data):
             names |= {"step_runner"} if invocation.runner != "none" else set()
             names |= {"events"} if invocation.read != "none" else set()
             names |= {"cancel"} if invocation.cancel != "never" else set()
+            names |= {"result_twice"} if invocation.result_twice else set()
         return frozenset(names)
 
 

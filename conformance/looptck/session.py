@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptck import __version__, isolate
 from looptck.children import Batch, late_import
-from looptck.endless import until_endless
+from looptck.endless import Patience
 from looptck.isolate import observe_forked, observe_safely
 from looptck.judge import judge_test
 from looptck.observe import LIMIT
@@ -85,46 +85,68 @@ def observe_all(
     isolation: Isolation,
     jobs: int = 0,
     limit: float = LIMIT,
+    patience: Patience | None = None,
 ) -> Iterator[ChosenTest]:
     """Observe the scenarios of the tests; yields each test when all of its scenarios are there.
 
-    `load` makes the adapter; for the isolation `process` it has to be a `looptck.target.Loader`. Where three scenarios
-    in a row outlast the limit and never give the kit a turn, those behind them are not run, and that is said of them.
+    `load` makes the adapter; for the isolation `process` it has to be a `looptck.target.Loader`. Where scenarios in a
+    row outlast the limit and never give the kit a turn, some behind them are not run, and that is said of them
+    (`looptck.endless`); one `patience` for several calls makes one suite of what they observe.
     """
     begun = time.perf_counter()
-    for test, scenario, observation in _observations(chosen, load, isolation=isolation, jobs=jobs, limit=limit):
-        test.observed[scenario.name] = (scenario, observation)
-        now = time.perf_counter()
-        test.duration_s += now - begun
-        begun = now
-        if test.complete():
-            yield test
-
-
-def _observations(
-    chosen: Sequence[ChosenTest], load: Callable[[], Any], *, isolation: Isolation, jobs: int, limit: float
-) -> Iterator[tuple[ChosenTest, Any, Any]]:
-    """Test, scenario and observation."""
-    places = [(test, scenario) for test in chosen for scenario in test.scenarios]
     if isolation == "none":
-        adapter = load()
-        for test, scenario in places:
+        observing = _here(chosen, load, limit)
+    else:
+        jobs = jobs or os.cpu_count() or 1
+        observing = _patiently(chosen, load, patience or Patience(), isolation=isolation, jobs=jobs, limit=limit)
+    with closing(observing) as arriving:
+        for test, scenario, observation in arriving:
+            test.observed[scenario.name] = (scenario, observation)
+            now = time.perf_counter()
+            test.duration_s += now - begun
+            begun = now
+            if test.complete():
+                yield test
+
+
+def _here(
+    chosen: Sequence[ChosenTest], load: Callable[[], Any], limit: float
+) -> Generator[tuple[ChosenTest, Any, Any]]:
+    """Test, scenario and observation, in this process."""
+    adapter = load()
+    for test in chosen:
+        for scenario in test.scenarios:
             yield test, scenario, observe_safely(adapter, scenario, limit=limit, profile=test.profile)
-        return
+
+
+def _patiently(
+    chosen: Sequence[ChosenTest],
+    load: Callable[[], Any],
+    patience: Patience,
+    *,
+    isolation: Isolation,
+    jobs: int,
+    limit: float,
+) -> Generator[tuple[ChosenTest, Any, Any]]:
+    """Test, scenario and observation, in children."""
+    places = [(test, scenario) for test in chosen for scenario in test.scenarios]
+
+    def observing(first: int) -> Generator[tuple[int, Any]]:
+        for place, observation in _in_children(places[first:], load, isolation=isolation, jobs=jobs, limit=limit):
+            yield first + place, observation
 
     def outlasted(observation: Any) -> bool:
         return observation.died in {chosen[0].profile.over_limit, late_import(limit + isolate.GRACE)}
 
-    def not_run(place: int, row: tuple[int, ...]) -> Any:
-        names = ", ".join(places[number][1].name for number in row)
-        died = (
-            f"not run: one scenario after the other outlasted the real-time limit, without a turn for the kit ({names})"
-        )
-        return places[place][0].profile.observation(places[place][1].name, died=died, blame="limit")
+    def not_run(place: int, names: Sequence[str]) -> Any:
+        test, scenario = places[place]
+        why = "one scenario after the other outlasted the real-time limit, without a turn for the kit"
+        return test.profile.observation(scenario.name, died=f"not run: {why} ({', '.join(names)})", blame="limit")
 
-    arriving = _in_children(places, load, isolation=isolation, jobs=jobs or os.cpu_count() or 1, limit=limit)
-    for place, observation in until_endless(arriving, len(places), outlasted, not_run):
-        yield *places[place], observation
+    scenarios = [(test.test.name, scenario.name) for test, scenario in places]
+    with closing(patience.pass_on(scenarios, observing, outlasted, not_run)) as passing:
+        for place, observation in passing:
+            yield *places[place], observation
 
 
 def _in_children(
@@ -138,7 +160,7 @@ def _in_children(
     """Place and observation of each scenario.
 
     Forked, each has a child of its own: no run sees what another left. A process of its own is for targets whose import
-    takes long: it has every so-manieth scenario, so that which of them share one does not depend on time.
+    takes long: scenarios are dealt out to them in turn, so that which of them share one does not depend on time.
     """
     if isolation == "fork":
         batches = [Batch(n, load, [scenario], test.profile) for n, (test, scenario) in enumerate(places)]
@@ -167,6 +189,7 @@ def report(
     seed: int,
     isolation: Isolation,
     asked: Asked = "auto",
+    limit: float = LIMIT,
     requirements: int | None = None,
     stale: Sequence[str] = (),
 ) -> Report:
@@ -190,6 +213,7 @@ def report(
         seed=seed,
         isolation=isolation,
         isolation_asked=asked,
+        limit=limit,
         python=platform.python_version(),
         verdict=verdict,
         counts=counts_of(checks),

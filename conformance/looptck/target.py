@@ -73,7 +73,9 @@ class Target:
             raise BrokenTargetError(msg) from error
         loop = _attribute(module, self.name)
         if loop is None:
-            msg = f"{self.text} has no {self.name}; name another with {self._place()}:Name"
+            there = [name for name, value in vars(module).items() if isinstance(value, type) and _own(value, module)]
+            known = f"; its classes are {', '.join(there)}" if there else ""
+            msg = f"{self._place()} has no {self.name}{known}; name one with {self._place()}:Name"
             raise BrokenTargetError(msg)
         try:
             return (adapt or profile_of("ag03").adapt)(loop, module)
@@ -120,9 +122,7 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         return Target(text, module, name)
     if text.startswith(ADAPTER):
         return _by_entry_point(text)
-    place, colon, name = text.rpartition(":")
-    if not colon or os.sep in name or name.endswith(".py"):
-        place, name = text, ""
+    place, name = split_target(text)
     if place.endswith(".py"):
         file = Path(place)
         if not _is_file(file):
@@ -137,6 +137,12 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         )
         raise UnknownTargetError(msg)
     return Target(text, place, name)
+
+
+def split_target(text: str) -> tuple[str, str]:
+    """The file or module of a target, and the name in it; an empty one where none is given."""
+    place, colon, name = text.rpartition(":")
+    return (text, "") if not colon or os.sep in name or name.endswith(".py") else (place, name)
 
 
 def _by_entry_point(text: str) -> Target:
@@ -154,6 +160,10 @@ def _is_file(file: Path) -> bool:
         return file.is_file()
     except (OSError, ValueError):  # a name too long, or with a zero byte in it
         return False
+
+
+def _own(value: type, module: ModuleType) -> bool:
+    return getattr(value, "__module__", None) == module.__name__
 
 
 def _attribute(module: ModuleType, name: str) -> Any:

@@ -14,8 +14,9 @@ import sys
 import traceback
 from typing import NoReturn
 
-from looptck.children import STARTED, send
-from looptck.isolate import CHILD_FAILED, Batch, own_streams, serve
+from looptck.children import CHILD_FAILED, STARTED, send
+from looptck.isolate import Batch, exit_code, own_streams, serve
+from looptck.processes import write_all
 from looptck.profile import profile_of
 from looptck.spawn import job_from_json
 
@@ -32,13 +33,14 @@ def main(write: int, leash: int) -> NoReturn:
         sys.path[:], sys.argv[:] = job.path, job.argv
         profile = profile_of(job.load.profile)
         scenarios = [profile.scenario_from_json(text) for text in job.scenarios]
-        send(write, STARTED)
-        serve(write, Batch(0, job.load, scenarios, profile), 0, job.limit, tell=True)
+        send(write, job.seal, STARTED)
+        serve(write, job.seal, Batch(0, job.load, scenarios, profile), 0, job.limit, say_loaded=True)
         code = 0
     except BrokenPipeError:  # the parent is gone, and nobody else ends what the target has started
         os.killpg(0, signal.SIGKILL)
-    except BaseException:  # noqa: BLE001 - a bug of the kit: whoever started this process shows what it prints
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001 - a bug of the kit: whoever started this process shows what it prints
+        code = exit_code(error)
+        write_all(2, traceback.format_exc().encode("utf-8", "backslashreplace"))
     finally:
         os._exit(code)
 

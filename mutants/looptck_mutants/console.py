@@ -7,51 +7,87 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from looptck_mutants.judges import groups_of, letter, look_at, own_judge
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
-from looptck_mutants.profiles import known_checks
+from looptck_mutants.pitfalls import PITFALLS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from looptck_mutants.outcome import MutantReport, MutantsReport
+    from looptck_mutants.outcome import MutantReport, MutantsReport, SuiteReport
 
 
 def print_outcome(console: Console, report: MutantsReport) -> None:
     """Each mutant that was not killed by its own check, and the line that says what was tested in how long."""
     for mutant in report.mutants:
         if mutant.verdict in (*GOT_AWAY, *NOT_RUN):
-            _print_away(console, mutant)
+            _print_away(console, mutant, report)
+    if report.suite is not None:
+        _print_idle(console, report.suite)
     counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
     shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
-    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}")
+    rate = ""
+    if (systematic := report.systematic) is not None:
+        for line in systematic.stale:
+            console.print(f"stale entry: {line}", style="bold red", markup=False)
+        rate = f" ({systematic.redone} run by {systematic.tool}, {systematic.per_s:.1f} in a second)"
+    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}{rate}")
 
 
-def _print_away(console: Console, mutant: MutantReport) -> None:
+def _print_away(console: Console, mutant: MutantReport, report: MutantsReport) -> None:
     console.print(f"[bold red]{mutant.verdict.replace('_', ' ')}[/] [bold]{mutant.id}[/] {escape(mutant.title)}")
     console.print(f"  {mutant.message}", markup=False)
     killer = mutant.killer
     if mutant.killed_by:
-        other = "other " if killer.check else ""
-        console.print(f"  {other}checks failed: {', '.join(mutant.killed_by)}", markup=False)
+        other = "other " if killer.check and report.suite is None else ""
+        what = "checks" if report.suite is None else "tests"
+        console.print(f"  {other}{what} failed: {', '.join(mutant.killed_by)}", markup=False)
+    if mutant.diff:
+        for line in (line for line in mutant.diff.splitlines()[2:] if line[0] != " "):
+            console.print(f"  {line}", markup=False)
+        return
+    if report.suite is not None:
+        _print_hint(console, mutant, report.profile)
+        return
     meant = f"{killer.check} of {killer.test}" if killer.check else "none"
     console.print(f"  meant for {meant}; patch {mutant.patch}", markup=False)
 
 
+def _print_hint(console: Console, mutant: MutantReport, profile: str) -> None:
+    """What somebody's test would have to look at."""
+    if isinstance(mutant.pitfall, int):
+        console.print(f"  pitfall {mutant.pitfall}: {PITFALLS.get(mutant.pitfall, '')}".rstrip(": "), markup=False)
+    if (hint := look_at(profile, mutant)) is not None:
+        console.print(f"  a test would have to look at: {hint[0]}", markup=False)
+        console.print(f"  what is required: {hint[1]}", markup=False)
+    elif mutant.killer.test:
+        console.print(f"  meant for {mutant.killer.test}", markup=False)
+    console.print(f"  patch {mutant.patch}", markup=False)
+
+
+def _print_idle(console: Console, suite: SuiteReport) -> None:
+    """The tests of somebody's suite that killed nothing."""
+    idle = [test.id for test in suite.tests if test.counts and not test.kills]
+    if idle:
+        console.print(f"{how_many(len(idle), 'test')} killed nothing:")
+    for test in idle:
+        console.print(f"  {test}", markup=False)
+
+
 def print_matrix(console: Console, report: MutantsReport) -> None:
     """Mutants by tests: how many checks of each test failed; * where the mutant's own killer is among them."""
-    tests = known_checks(report.profile)
-    names = list(dict.fromkeys(tests.values()))
-    letters = {name: chr(ord("A") + place) for place, name in enumerate(names)}
+    groups = groups_of(report)
+    letters = [letter(place) for place in range(len(groups))]
     table = Table(box=None, padding=(0, 1), show_edge=False)
-    for heading in ("mutant", *letters.values(), "verdict"):
+    for heading in ("mutant", *letters, "verdict"):
         table.add_column(heading, justify="left" if heading in {"mutant", "verdict"} else "right")
     for mutant in report.mutants:
         cells = []
-        for name in names:
-            failed = sum(tests[check] == name for check in mutant.killed_by)
-            own = "*" if mutant.killer.check in mutant.killed_by and mutant.killer.test == name else ""
-            cells.append(f"{failed}{own}" if failed else "·")
+        for group in groups:
+            failed = group.failed(mutant)
+            own = "*" if own_judge(mutant) in {judge.id for judge in failed} else ""
+            cells.append(f"{len(failed)}{own}" if failed else "·")
         table.add_row(mutant.id, *cells, mutant.verdict.replace("_", " "))
     console.print(table)
-    for name, letter in letters.items():
-        console.print(f"  {letter}  {name}", markup=False)
+    for head, group in zip(letters, groups, strict=True):
+        console.print(f"  {head}  {group.name}", markup=False)

@@ -23,7 +23,7 @@ def mutants_summary(report: MutantsReport) -> str:
     counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
     shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
     away = _away(report)
-    lines = [f"## {'❌' if away else '✅'} looptck: {how_many(len(report.mutants))} of {report.profile}", ""]
+    lines = [f"## {'❌' if away else '✅'} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
     lines += [f"{shown} in {report.wall_s:.1f} s (seed {report.seed})", ""]
     for mutant in away:
         head = f"<code>{mutant.id}</code> {_fate(mutant)}: {escape(mutant.title)}"

@@ -1,4 +1,4 @@
-"""Reads `manifest.toml` of a profile's patches: what each mutant stands for and which check has to kill it.
+"""Reads `manifest.toml` of a folder of patches: what each mutant stands for and which check has to kill it.
 
     [[mutant]]
     id = "s01"
@@ -15,15 +15,28 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
-__all__ = ["MANIFEST", "Killer", "ManifestError", "Mutant", "load_manifest"]
+__all__ = [
+    "MANIFEST",
+    "Killer",
+    "ManifestError",
+    "Mutant",
+    "Mutants",
+    "Record",
+    "Text",
+    "check_entries",
+    "check_problems",
+    "hint",
+    "load_manifest",
+    "read_manifest",
+]
 
 MANIFEST = "manifest.toml"
 PATCH_SUFFIX = ".patch"
@@ -35,18 +48,27 @@ class ManifestError(Exception):
     """A manifest that cannot be used; its text is one line: the file, the entry, the key, what is wrong."""
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """A table of a manifest, in which every key counts."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Killer(_Record):
-    """The check that has to fail on a mutant, and the test of the specification that it belongs to."""
+class Killer(Record):
+    """The check that has to fail on a mutant, and the test of the specification that it belongs to.
+
+    Where a suite of somebody's own judges, `test` is one of its tests, and there is no check.
+    """
 
     test: Text
-    check: Text
+    check: Text = ""
+
+    def means(self, test: str) -> bool:
+        """Whether it is this test of somebody's own; one with parameters stands for each of its cases."""
+        return not self.check and (test == self.test or test.startswith(f"{self.test}["))
 
 
-class Mutant(_Record):
+class Mutant(Record):
     """One mistake that a loop could have, as a patch; exactly one of `killer` and `equivalent` is given."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -75,8 +97,12 @@ class Mutant(_Record):
         return self
 
 
-class _Manifest(_Record):
-    mutant: Annotated[tuple[Mutant, ...], Field(min_length=1)]
+Form = TypeVar("Form", bound=Record)
+Mutants = Annotated[tuple[Mutant, ...], Field(min_length=1)]
+
+
+class _Manifest(Record):
+    mutant: Mutants
 
 
 def load_manifest(folder: Traversable, known_checks: Mapping[str, str]) -> tuple[Mutant, ...]:
@@ -88,18 +114,17 @@ def load_manifest(folder: Traversable, known_checks: Mapping[str, str]) -> tuple
     entry names.
     """
     where = f"{folder.name}/{MANIFEST}"
-    mutants = _read(folder, where)
-    on_disk = {entry.name for entry in folder.iterdir() if entry.name.endswith(PATCH_SUFFIX)}
-    for problem in _problems(mutants, on_disk, known_checks):
-        raise ManifestError(f"{where}: {problem}")
+    mutants = read_manifest(folder, where, _Manifest).mutant
+    check_entries(folder, where, mutants, lambda killer: check_problems(killer, known_checks))
     return mutants
 
 
-def _read(folder: Traversable, where: str) -> tuple[Mutant, ...]:
+def read_manifest(folder: Traversable, where: str, form: type[Form]) -> Form:
+    """A folder's manifest, of this form; `where` is what errors call the file. Raises `ManifestError`."""
     try:
         text = folder.joinpath(MANIFEST).read_bytes().decode()
         document = tomllib.loads(text)
-        return _Manifest.model_validate(document).mutant
+        return form.model_validate(document)
     except OSError as error:
         detail = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError as error:
@@ -110,6 +135,18 @@ def _read(folder: Traversable, where: str) -> tuple[Mutant, ...]:
     except ValidationError as error:
         detail = _malformed(error.errors(include_url=False)[0], document)
     raise ManifestError(f"{where}: {detail}")
+
+
+def check_entries(
+    folder: Traversable, where: str, mutants: Sequence[Mutant], problems: Callable[[Killer], Iterator[str]]
+) -> None:
+    """Hold well-formed entries against their folder, and their killers against what `problems` says of each.
+
+    Raises `ManifestError` at the first that is wrong.
+    """
+    on_disk = {entry.name for entry in folder.iterdir() if entry.name.endswith(PATCH_SUFFIX)}
+    for problem in _problems(mutants, on_disk, problems):
+        raise ManifestError(f"{where}: {problem}")
 
 
 def _malformed(error: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -136,7 +173,9 @@ def _reason(error: Mapping[str, Any]) -> str:
             return f"{error['msg']}, there is {error['input']!r}"
 
 
-def _problems(mutants: Sequence[Mutant], on_disk: set[str], known_checks: Mapping[str, str]) -> Iterator[str]:
+def _problems(
+    mutants: Sequence[Mutant], on_disk: set[str], of_killer: Callable[[Killer], Iterator[str]]
+) -> Iterator[str]:
     """What is wrong with well-formed entries, entry by entry, and then with the folder."""
     ids: dict[str, int] = {}
     patches: dict[str, int] = {}
@@ -147,20 +186,23 @@ def _problems(mutants: Sequence[Mutant], on_disk: set[str], known_checks: Mappin
         if patches.setdefault(mutant.patch, position) != position:
             yield f"{entry}: patch: {mutant.patch!r} already belongs to mutant {patches[mutant.patch]}"
         if mutant.patch not in on_disk:
-            yield f"{entry}: patch: no file {mutant.patch!r} in the folder{_hint(mutant.patch, on_disk)}"
+            yield f"{entry}: patch: no file {mutant.patch!r} in the folder{hint(mutant.patch, on_disk)}"
         if mutant.killer is not None:
-            yield from (f"{entry}: killer.{problem}" for problem in _killer_problems(mutant.killer, known_checks))
+            yield from (f"{entry}: killer.{problem}" for problem in of_killer(mutant.killer))
     for stray in sorted(on_disk - patches.keys()):
         yield f"patch file {stray!r} is named by no entry"
 
 
-def _killer_problems(killer: Killer, known_checks: Mapping[str, str]) -> Iterator[str]:
+def check_problems(killer: Killer, known_checks: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with a killer that is to be a check of a suite; `known_checks` is that of `load_manifest`."""
     tests = set(known_checks.values())
     owner = known_checks.get(killer.check)
     if killer.test not in tests:
-        yield f"test: unknown test {killer.test!r}{_hint(killer.test, tests)}"
-    if owner is None:
-        yield f"check: unknown check {killer.check!r}{_hint(killer.check, known_checks)}"
+        yield f"test: unknown test {killer.test!r}{hint(killer.test, tests)}"
+    if not killer.check:
+        yield "check: missing"
+    elif owner is None:
+        yield f"check: unknown check {killer.check!r}{hint(killer.check, known_checks)}"
     elif owner != killer.test:
         yield f"check: {killer.check!r} belongs to {owner}, not to {killer.test}"
 
@@ -169,6 +211,7 @@ def _label(position: int, mutant_id: object) -> str:
     return f"mutant {position} ({mutant_id})" if isinstance(mutant_id, str) and mutant_id else f"mutant {position}"
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
+def hint(word: str, known: Iterable[str]) -> str:
+    """A question after the word that may have been meant; empty where none is near."""
     close = difflib.get_close_matches(word, sorted(known), n=1)
     return f" (is it {close[0]!r}?)" if close else ""

@@ -28,7 +28,10 @@ class KillerReport(Data):
 
 
 class MutantReport(Data):
-    """One mutant. `killed_by` are the ids of all checks that failed, `message` says more where it was not killed."""
+    """One mutant. `killed_by` are the ids of all checks that failed, `message` says more where it was not killed.
+
+    `diff` is the change of one that mutmut made, and `patch` then the file that it changes.
+    """
 
     id: str
     title: str
@@ -38,6 +41,7 @@ class MutantReport(Data):
     verdict: Fate
     killed_by: list[str]
     message: str = ""
+    diff: str = ""
 
 
 class Baseline(Data):
@@ -60,28 +64,69 @@ class MutantCounts(Data):
     equivalent: int
 
 
+class SuiteTest(Data):
+    """A test of somebody's suite: whether it counts and, if not, for what reason; how many mutants it has killed."""
+
+    id: str
+    counts: bool
+    reason: str
+    kills: int
+
+
+class SuiteReport(Data):
+    """Somebody's suite that the mutants were run on. `path` is as given; a file without tests may stand for them."""
+
+    path: str
+    tests: list[SuiteTest]
+
+
+class Systematic(Data):
+    """What is told of a run of mutmut: its version, how many mutants were run in this one, and how many in a second.
+
+    The others' results are those of an earlier run. `explained` are those that an entry of the triage file covers,
+    `stale` has a line for each entry that covers nothing.
+    """
+
+    tool: str
+    redone: int
+    per_s: float
+    explained: int
+    stale: list[str]
+
+
 class MutantsReport(Data):
-    """A whole run of the mutants. `wall_s` is in seconds, the baseline included."""
+    """A whole run of the mutants, of the loop `loop` or, where that is empty, of the reference of the profile.
+
+    `wall_s` is in seconds, the baseline included.
+    """
 
     schema_name: Literal["looptck-mutants-1"] = Field(default=MUTANTS_SCHEMA, alias="schema")
     profile: str
+    loop: str = ""
     seed: int
     baseline: Baseline
     counts: MutantCounts
     wall_s: float
     mutants: list[MutantReport]
+    suite: SuiteReport | None = None
+    systematic: Systematic | None = None
+
+    def whose(self) -> str:
+        """What was mutated, in a word."""
+        return self.loop or self.profile
 
     def exit_code(self) -> int:
         """2 where something that had to run did not, 1 where a mutant got away, else 0."""
         fates = {mutant.verdict for mutant in self.mutants}
         if self.baseline.verdict != "pass" or fates & set(NOT_RUN):
             return EXIT_INCOMPLETE
-        return EXIT_FAIL if fates & set(GOT_AWAY) else EXIT_PASS
+        stale = self.systematic is not None and bool(self.systematic.stale)
+        return EXIT_FAIL if fates & set(GOT_AWAY) or stale else EXIT_PASS
 
 
-def how_many(mutants: int) -> str:
-    """So many mutants, in words."""
-    return f"{mutants} mutant{'' if mutants == 1 else 's'}"
+def how_many(number: int, what: str = "mutant") -> str:
+    """So many mutants, or other things, in words."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def counts_of(mutants: list[MutantReport]) -> MutantCounts:

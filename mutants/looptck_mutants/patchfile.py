@@ -5,8 +5,8 @@ So there is one way for a patch to fit, and these are its rules:
 
 1. A patch is what `git diff` or `diff -u` writes about Python modules of one package that exist before and after.
    Files created, deleted, renamed, re-moded or binary are refused, and so is every line that no rule accounts for.
-2. A path counts from the last folder that bears the package's name, and stands for a module:
-   `a/reference/looptck_reference/ag03/loop.py` is `looptck_reference.ag03.loop`, in a checkout and in a wheel alike.
+2. A path counts from the last folder that bears the package's name, or ends with the one file that the package is, and
+   stands for a module: `a/src/my_loops/ag03/loop.py` is `my_loops.ag03.loop`, and `b/src/my_loop.py` is `my_loop`.
 3. A hunk has the lines that its header counts, stands on both sides where its header says, and overlaps no other.
 4. Context and removed lines equal the lines at that very place, line endings included: no fuzz, no offset.
 5. A hunk without context before its change starts the file; one without context after it ends the file.
@@ -32,7 +32,6 @@ PACKAGE = "looptck_reference"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # str.splitlines would also break at form feeds and other separators
 _HUNK_HEADER = re.compile(r"@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@(?: .*)?")
 _NO_NEWLINE = "\\ "  # its words depend on the locale of the tool that wrote them
-_DEV_NULL = "/dev/null"
 _REFUSED = {
     "new file mode ": "creates a file",
     "deleted file mode ": "deletes a file",
@@ -144,7 +143,7 @@ def load(file: Traversable, *, package: str = PACKAGE) -> Patch:
 
 
 def parse(text: str, name: str, *, package: str = PACKAGE) -> Patch:
-    """Parse a unified diff against modules of `package`; `name` is what errors call the patch.
+    """Parse a unified diff against `package`, a folder or a file `my_loop.py`; `name` is what errors call the patch.
 
     Raises `BadPatch` for everything that the rules above refuse without seeing the sources.
     """
@@ -241,10 +240,10 @@ def _read_path(lines: _PatchLines, prefix: str, package: str) -> str:
     if not lines.starts_with(prefix):
         raise lines.expected(f"the {prefix.strip()!r} line of a file")
     path = (lines.peek() or "").removeprefix(prefix).partition("\t")[0]  # diff -u puts the file's time after a tab
-    if path == _DEV_NULL:
+    if path == "/dev/null":
         raise lines.expected("lines changed in an existing file", hint=", which creates or deletes one")
     if not _module_of(path, package):
-        raise lines.expected(f"the path of a Python module of {package}/")
+        raise lines.expected(f"the path of {package if package.endswith('.py') else f'a Python module of {package}/'}")
     lines.skip()
     return path
 
@@ -252,6 +251,8 @@ def _read_path(lines: _PatchLines, prefix: str, package: str) -> str:
 def _module_of(path: str, package: str) -> str:
     """The module that a path of the patch stands for (rule 2); empty where it stands for none."""
     parts = path.removesuffix(".py").split("/")
+    if package.endswith(".py"):
+        return parts[-1] if path.rsplit("/", 1)[-1] == package else ""
     if not path.endswith(".py") or package not in parts[:-1]:
         return ""
     last = len(parts) - 1 - parts[::-1].index(package)

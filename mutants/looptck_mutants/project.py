@@ -1,12 +1,11 @@
-"""What is mutated and by which patches: the kit's own reference loops, or a loop of somebody else's."""
+"""What is mutated and by which patches: the kit's own reference loops, or a loop of somebody else's (`foreign`)."""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from looptck.target import REFERENCES
+from looptck.target import REFERENCES, Target, parse_target
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.patchfile import PACKAGE, apply, load
 from looptck_mutants.profiles import mutants_of, patches_of
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from looptck_mutants.manifest import Mutant
+    from looptck_mutants.outcome import MutantReport
     from looptck_mutants.patchfile import Patch
 
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 class Project:
     """A loop and its mutants.
 
-    `loop` is `package.module:Name`, `package` the top-level package that the patches change. `root` is the folder that
-    the package is imported from, None where it is installed. `patches` is the folder of the patches.
+    `loop` is a target, `package.module:Name`; `package` is the top-level package that the patches change, or the module
+    where `one_file` is set. `root` is the folder that the package is imported from, None where it is installed.
+    `patches` is the folder of the patches, `given` what the user called it: empty for the kit's own. `tests` is the
+    path of the suite that judges in place of the profile's own, "" for none, and `known` maps the checks of the latter
+    that the loop is known to fail to the reasons.
     """
 
     profile: str
@@ -34,19 +37,37 @@ class Project:
     patches: Traversable
     mutants: tuple[Mutant, ...]
     root: Path | None = None
+    one_file: bool = False
+    given: str = ""
+    tests: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def foreign_loop(self) -> str:
+        """The loop, where it is not the kit's own; else nothing."""
+        return self.loop if self.given else ""
+
+    def target(self) -> Target:
+        """The loop, to be loaded in a child. Raises `UnknownTargetError`."""
+        return parse_target(self.loop, {})
 
     def sources(self) -> dict[str, str]:
         """The text of every module of the package, by module name, without importing it.
 
-        Raises `ModuleNotFoundError` where there is no such package.
+        Raises `ModuleNotFoundError` where there is no such package, `UnicodeDecodeError` where a file is not UTF-8.
         """
-        if self.root is not None and str(self.root) not in sys.path:
-            sys.path.insert(0, str(self.root))
-        return installed_sources(self.package)
+        return installed_sources(self.package, self.root)
 
-    def patch(self, mutant: Mutant) -> Patch:
-        """The patch of a mutant, parsed. Raises `BadPatch`."""
-        return load(self.patches / mutant.patch, package=self.package)
+    def patch(self, mutant: Mutant | MutantReport) -> Patch:
+        """The patch of a mutant, parsed. Raises `BadPatch`, and `OSError` where it is gone."""
+        return load(self.patches / mutant.patch, package=f"{self.package}.py" if self.one_file else self.package)
+
+    def patch_text(self, mutant: Mutant | MutantReport) -> str:
+        """The text of a mutant's patch; what is not UTF-8 in it is replaced, for a patch may be refused for that.
+
+        Raises `OSError` where it is gone.
+        """
+        return (self.patches / mutant.patch).read_bytes().decode(errors="replace")
 
     def patched(self, mutant: Mutant, sources: Mapping[str, str]) -> Mapping[str, str]:
         """The modules that a mutant changes, as patched. Raises `PatchError` where its patch does not fit."""

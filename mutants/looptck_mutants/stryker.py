@@ -2,17 +2,18 @@
 
 What that schema says, and how the kit's outcome is put into it:
 
-1. A file is a module of the reference with its original text. Its path starts with the package, as it does in a wheel.
+1. A file is a module of the loop with its original text. Its path starts with the package, as it does in a wheel.
 2. An entry is one hunk of one file, its mutator the name of the patch. A mutant whose patch has several hunks has an
    entry for each: `s04`, `s04/2`. They share status, killers and description; `statusReason` says which of how many.
 3. A location covers the changed lines of the hunk in the original, and `replacement` is what stands there in the
    mutant. A hunk that only adds lines has an empty location, at the end of the line above.
-4. The status must not make the score better than the exit code. What got away is `Survived`: a mutant that only others
+4. What got away must not count as detected: it is `Survived`: a mutant that only others
    noticed, for the check that is there for it passed; and one whose check could not be judged in time, for Stryker
    counts a `Timeout` as detected. What could not be run is `CompileError`, which no score counts, and an equivalent
    one is `Ignored`. `statusReason` has the kit's own words, and `killedBy` every check that failed in any case.
 5. A patch that does not fit has no place in the original: its file is the patch itself.
-6. A test file is a named test of the specification; its tests are the checks. `coveredBy` is left out: every check is
+6. A test file is a named test of the specification; its tests are the checks. Of somebody's suite they are its files
+   and tests, of those that count. `coveredBy` is left out: every check is
    run on every mutant.
 """
 
@@ -21,17 +22,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from looptck import __version__
-from looptck.suite import tests_of
-from looptck_mutants.patchfile import Hunk, load
-from looptck_mutants.profiles import patches_of
+from looptck_mutants.judges import files_of, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import Fate, MutantReport, MutantsReport
+    from looptck_mutants.patchfile import Hunk
+    from looptck_mutants.project import Project
 
-__all__ = ["STATUS", "label_of", "patch_text", "stryker_report"]
+__all__ = ["STATUS", "label_of", "stryker_report"]
 
 STATUS: dict[Fate, str] = {
     "killed": "Killed",
@@ -48,17 +48,17 @@ _ALL = 100
 """The score that is asked for, in percent: every mutant has to be killed."""
 
 
-def stryker_report(report: MutantsReport, mutants: Sequence[Mutant], sources: Mapping[str, str]) -> dict[str, Any]:
+def stryker_report(report: MutantsReport, project: Project, sources: Mapping[str, str]) -> dict[str, Any]:
     """The report as a JSON value.
 
-    `mutants` are the entries of the manifest, for the arguments of equivalent ones; `sources` maps module names to the
-    original texts. Patches are read from the profile's folder: raises `OSError` where one is gone since.
+    `project` has the patches, and the arguments of equivalent mutants; `sources` maps module names to the original
+    texts. Raises `OSError` where a patch is gone since.
     """
-    arguments = {mutant.id: mutant.equivalent or "" for mutant in mutants}
+    arguments = {mutant.id: mutant.equivalent or "" for mutant in project.mutants}
     files: dict[str, dict[str, Any]] = {}
     for mutant in report.mutants:
         common = _common(mutant, arguments.get(mutant.id, ""))
-        placed = list(_placed(report.profile, mutant, sources))
+        placed = list(_placed(project, mutant, sources))
         for number, (path, language, source, place) in enumerate(placed, start=1):
             file = files.setdefault(path, {"language": language, "source": source, "mutants": []})
             entry = {"id": mutant.id if number == 1 else f"{mutant.id}/{number}", **common, **place}
@@ -72,7 +72,7 @@ def stryker_report(report: MutantsReport, mutants: Sequence[Mutant], sources: Ma
         "framework": {"name": "looptck", "version": __version__},
         "config": {"profile": report.profile, "seed": report.seed},
         "files": dict(sorted(files.items())),
-        "testFiles": _test_files(report.profile),
+        "testFiles": _test_files(report),
     }
 
 
@@ -80,11 +80,6 @@ def _path(module: str, path: str) -> str:
     """The path of a module from its package on; `path` is the patch's own, which may have anything before that."""
     parts = module.split(".")
     return "/".join([*parts, "__init__.py"]) if path.endswith("/__init__.py") else "/".join(parts) + ".py"
-
-
-def patch_text(profile: str, mutant: MutantReport) -> str:
-    """The text of a mutant's patch; what is not UTF-8 in it is replaced, for a patch may be refused for that."""
-    return (patches_of(profile) / mutant.patch).read_bytes().decode(errors="replace")
 
 
 def label_of(mutant: MutantReport) -> str:
@@ -106,15 +101,15 @@ def _common(mutant: MutantReport, argument: str) -> dict[str, Any]:
 
 
 def _placed(
-    profile: str, mutant: MutantReport, sources: Mapping[str, str]
+    project: Project, mutant: MutantReport, sources: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """For each change of a mutant: the file's path, language and text, and the change's place in it."""
     if mutant.verdict == "stale":
-        text = patch_text(profile, mutant)
+        text = project.patch_text(mutant)
         location = {"start": _position(text, 0), "end": _position(text, len(text.partition("\n")[0]))}
         yield f"patches/{mutant.patch}", "diff", text, {"location": location}
         return
-    for file in load(patches_of(profile) / mutant.patch).files:
+    for file in project.patch(mutant).files:
         source = sources[file.module]
         for hunk in file.hunks:
             yield _path(file.module, file.path), "python", source, _place(hunk, source)
@@ -151,9 +146,14 @@ def _position(source: str, offset: int) -> dict[str, int]:
     return {"line": source.count("\n", 0, offset) + 1, "column": column + 1}
 
 
-def _test_files(profile: str) -> dict[str, Any]:
-    """Each test with its checks."""
+def _test_files(report: MutantsReport) -> dict[str, Any]:
+    """Each test with its checks, or each file of somebody's suite with its tests."""
+    groups = groups_of(report) if report.suite is None else files_of(report.suite)
     return {
-        test.name: {"tests": [{"id": check.id, "name": f"{check.id}: {check.statement}"} for check in test.checks]}
-        for test in tests_of(profile)
+        group.name: {
+            "tests": [
+                {"id": each.id, "name": ": ".join(filter(None, [each.id, each.statement]))} for each in group.judges
+            ]
+        }
+        for group in groups
     }

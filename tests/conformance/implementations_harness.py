@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
-from looptck import session, suite
+from looptck import isolate, session, suite
+from looptck.isolate import Batch, observe_forked
 from looptck.observe import LIMIT
 from looptck.profile import profile_of
 from looptck.target import FILE_MODULE, parse_target
+from looptck.warm import warm
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pytest
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1] / "implementations"
 SEED, OTHER_SEED = 1, 20_261
+REMEMBER = frozenset({"global_usage", "state_on_class"})
+"""Wrong loops that take what they remember of a scenario into the next one of the same process."""
 SHORT = 1.0
 """Seconds of real time for a scenario of a loop that would use all of a longer limit."""
 
@@ -49,7 +55,10 @@ class Implementations:
 
     @cached_property
     def expected(self) -> dict[str, dict[str, list[str]]]:
-        """By verdict, then by the name of the wrong loop, the ids of its checks with that verdict."""
+        """By verdict, then by the name of the wrong loop, the ids of its checks with that verdict.
+
+        Failures that are not told apart stand under `obstacle`.
+        """
         return tomllib.loads((self.folder / "wrong/expected.toml").read_text(encoding="utf-8"))
 
     @cached_property
@@ -57,57 +66,13 @@ class Implementations:
         """The ids of all checks of the profile."""
         return sorted(check.id for test in suite.tests_of(self.profile) for check in test.checks)
 
-    def chosen(self, seed: int) -> list[ChosenTest]:
-        """The suite, none of its checks left out."""
-        chosen = session.choose(self.profile, "", seed)
-        assert sorted(check.id for test in chosen for check in test.checks) == self.known
-        return chosen
-
-    def reports(
-        self,
-        file: Path,
-        chosen: Sequence[ChosenTest],
-        *,
-        isolation: session.Isolation = "fork",
-        limit: float = LIMIT,
-    ) -> list[CheckReport]:
-        """Every check that is chosen, judged on the loop of a file."""
-
-        def load() -> Adapter:
-            adapter: Adapter = parse_target(str(file), {}).load(profile_of(self.profile).adapt)
-            return adapter
-
-        observed = session.observe_all(chosen, load, isolation=isolation, limit=limit)
-        reports = [check for test in observed for check in session.judged(test, {}).checks]
-        if sorted(check.id for check in reports) != sorted(check.id for test in chosen for check in test.checks):
-            msg = f"of {file} not every check was judged once"
-            raise AssertionError(msg)
-        return reports
-
-    def not_passed(
-        self, file: Path, chosen: Sequence[ChosenTest], *, isolation: session.Isolation = "fork"
-    ) -> dict[str, str]:
-        """What a correct loop must leave empty, with what helps to understand it."""
-        return {
-            check.id: f"{check.verdict} in {check.scenario}: {check.expected} != {check.seen} {check.message}"
-            for check in self.reports(file, chosen, isolation=isolation)
-            if check.verdict != "pass"
-        }
-
     def recorded(self, file: Path) -> dict[str, list[str]]:
         """What is recorded of a wrong loop: by verdict, the ids of its checks that are not passed."""
         return {verdict: loops[file.stem] for verdict, loops in self.expected.items() if file.stem in loops}
 
-    def seen(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-        """What is seen of it, in the same form."""
-        endless = file.stem in self.expected["incomplete"]
-        if endless:
-            monkeypatch.setattr("looptck.isolate.GRACE", SHORT)
-        by_verdict: dict[str, list[str]] = {}
-        for check in self.reports(file, self.chosen(SEED), limit=SHORT if endless else LIMIT):
-            if check.verdict != "pass":
-                by_verdict.setdefault(check.verdict, []).append(check.id)
-        return {verdict: sorted(checks) for verdict, checks in by_verdict.items()}
+    def endless(self, file: Path) -> bool:
+        """Whether a wrong loop uses all of any limit."""
+        return file.stem in self.expected["incomplete"]
 
     def without_counterpart(self) -> list[str]:
         """Wrong loops without a record, and records without a loop."""
@@ -124,9 +89,84 @@ class Implementations:
         ]
 
 
-def with_waiting(chosen: Sequence[ChosenTest]) -> Iterator[ChosenTest]:
+def chosen(profile: str, seed: int) -> list[ChosenTest]:
+    """The suite, none of its checks left out; what every child would do for itself is done."""
+    tests = session.choose(profile, "", seed)
+    warm(profile_of(profile), [scenario for test in tests for scenario in test.scenarios])
+    known = [check.id for test in suite.tests_of(profile) for check in test.checks]
+    assert [check.id for test in tests for check in test.checks] == known
+    return tests
+
+
+def loader(profile: str, file: Path) -> Callable[[], Adapter]:
+    """What loads the loop of a file, in whatever process."""
+    return lambda: parse_target(str(file), {}).load(profile_of(profile).adapt)
+
+
+def judged(tests: Iterable[ChosenTest]) -> list[CheckReport]:
+    """The checks of observed tests, each of them judged."""
+    reports = [(test, check) for test in tests for check in session.judged(test, {}).checks]
+    assert all(check.id in {each.id for each in test.checks} for test, check in reports)
+    return [check for _, check in reports]
+
+
+def reports(
+    profile: str, file: Path, tests: Sequence[ChosenTest], isolation: session.Isolation = "fork", limit: float = LIMIT
+) -> list[CheckReport]:
+    """The checks of these tests, judged on the loop of a file as the command line does it."""
+    found = judged(session.observe_all(tests, loader(profile, file), isolation=isolation, limit=limit))
+    assert sorted(check.id for check in found) == sorted(check.id for test in tests for check in test.checks)
+    return found
+
+
+def reports_together(profile: str, file: Path, tests: Sequence[ChosenTest]) -> list[CheckReport]:
+    """Likewise, but the scenarios of a test share a child, as those of a mutant do: that costs a fifth."""
+    batches = [Batch(n, loader(profile, file), test.scenarios, test.profile) for n, test in enumerate(tests)]
+    for batch, place, observation in observe_forked(batches, jobs=os.cpu_count() or 1):
+        test = tests[batch.key]
+        test.observed[test.scenarios[place].name] = (test.scenarios[place], observation)
+    return judged(tests)
+
+
+def not_passed(profile: str, file: Path, seed: int, isolation: session.Isolation = "fork") -> dict[str, str]:
+    """What a correct loop must leave empty, with what helps to understand it."""
+    return _told(reports(profile, file, chosen(profile, seed), isolation))
+
+
+def not_passed_where_it_waits(profile: str, file: Path, seed: int) -> dict[str, str]:
+    """Likewise, of the checks of `with_waiting` alone."""
+    return _told(reports(profile, file, list(with_waiting(chosen(profile, seed)))))
+
+
+def _told(found: list[CheckReport]) -> dict[str, str]:
+    return {
+        check.id: f"{check.verdict} in {check.scenario}: {check.expected} != {check.seen} {check.message}"
+        for check in found
+        if check.verdict != "pass"
+    }
+
+
+def seen(profile: str, file: Path, alone: bool, endless: bool) -> dict[str, list[str]]:  # noqa: FBT001 - as pickled
+    """What is seen of a wrong loop, in the form of what is recorded of it.
+
+    Scenarios of one that is `endless` have little time, and like those of one that is `alone` a child for each.
+    """
+    tests = chosen(profile, SEED)
+    if endless:
+        with mock.patch.object(isolate, "GRACE", SHORT):
+            found = reports(profile, file, tests, limit=SHORT)
+    else:
+        found = reports(profile, file, tests) if alone else reports_together(profile, file, tests)
+    by_verdict: dict[str, list[str]] = {}
+    for check in found:
+        if check.verdict != "pass":
+            by_verdict.setdefault(check.verdict, []).append(check.id)
+    return {verdict: sorted(checks) for verdict, checks in by_verdict.items()}
+
+
+def with_waiting(tests: Sequence[ChosenTest]) -> Iterator[ChosenTest]:
     """Of these tests, the checks of scenarios in which a loop waits for what the kit holds back, or is cancelled."""
-    for test in chosen:
+    for test in tests:
         waiting = {scenario.name for scenario in test.scenarios if _waits(scenario)}
         checks = [check for check in test.checks if waiting.intersection(check.on)]
         needed = {name for check in checks for name in check.on}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -18,7 +19,8 @@ from looptck_reference import metered
 
 MODULE = ModuleType("of_the_target")
 FEATURES = {
-    "ag03": "approvals, budget, cancel, events, gate, max_iter, max_parallel_tools, resume, step_runner, tracer",
+    "ag03": "approvals, budget, cancel, events, gate, max_iter, max_parallel_tools, result_twice, resume, step_runner, "
+    "tracer",
     "lesson4": "budget, system, tracer",
 }
 
@@ -175,6 +177,45 @@ def test_a_coroutine_function_makes_no_adapter() -> None:
         return Chat()
 
     assert refused(late).startswith("gave a coroutine, which is no class and no adapter")
+
+
+class Unreadable(Mapping[str, str]):
+    """It raises whatever it is asked."""
+
+    def __getitem__(self, key: str) -> NoReturn:
+        raise LookupError(key)
+
+    def __iter__(self) -> NoReturn:
+        raise LookupError("no keys")
+
+    __len__ = __repr__ = __iter__
+
+
+def raises(_self: Any) -> NoReturn:
+    raise SystemExit("no\nmore")
+
+
+@pytest.mark.parametrize("profile", FEATURES)
+@pytest.mark.parametrize("name", ["name", "version", "lacks", "isolation", "run"])
+def test_what_an_adapter_raises_when_it_is_looked_at_is_told_with_its_place(name: str, profile: str) -> None:
+    kind = type("Own", (Chat if profile == "ag03" else Metered,), {name: property(raises)})
+    for thing in (kind(), kind, partial(kind)):
+        if not (name == "run" and thing is kind):  # a class is looked at before it is called, and has the property
+            told = refused(thing, profile)
+            assert told.startswith("raised SystemExit: no more (test_adapting.py, line ")
+            assert told.endswith("), when it was looked at")
+
+
+def test_what_cannot_be_shown_is_told_too() -> None:
+    assert refused(own(lacks=Unreadable())).startswith("raised LookupError: no keys (test_adapting.py, line ")
+
+
+def test_ctrl_c_is_left_to_whoever_pressed_it() -> None:
+    def pressed(_self: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        adapted(own(name=property(pressed)))
 
 
 # what goes wrong in an adapter is not the kit's fault

@@ -95,6 +95,10 @@ def test_whatever_has_a_name_can_be_explained(capsys: pytest.CaptureFixture[str]
     [
         (["hand/anser"], "nothing in ag03 is called 'hand/anser'; is it hand/answer or "),
         (["TestSpanz"], "is it TestSpans"),
+        (["single/answered"], "nothing in ag03 is called 'single/answered'; it is of lesson4: add --profile lesson4"),
+        (["l02"], "it is of lesson4: add --profile lesson4"),
+        (["TestSpans", "--profile", "lesson4"], "nothing in lesson4 is called 'TestSpans'; it is of ag03: add "),
+        (["approval-by-marker", "--profile", "lesson4"], "it is of ag03: add --profile ag03"),
         (["qqqqqqqq"], "nothing in ag03 is called 'qqqqqqqq'; `looptck check --list` shows the checks"),
         (["hand/answer", "--profile", "ag99"], "there is no profile 'ag99'"),
         ([], "'ID'"),

@@ -127,7 +127,8 @@ def test_the_same_run_is_drawn_once() -> None:
 def test_each_failure_says_how_to_repeat_it_alone() -> None:
     text = shown(Forgets, "TestHandExample")
     again = [line.split("-k ")[1] for line in text.splitlines() if line.startswith("  again: ")]
-    assert again == ["hand/transcript --seed 17", "hand/text-beside-calls --seed 17"]
+    assert again[:2] == ["hand/transcript --seed 17", "hand/text-beside-calls --seed 17"]
+    assert len(again) == text.count("\nfail ")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,8 @@ def test_other_choices_are_shown_below() -> None:
     text = failures(check(expected="answered", seen="lost", alternatives=["failed", ["a", 1]]))
     assert [line.split() for line in text.splitlines() if line.strip().startswith("or ")] == [
         ["or", "failed"],
-        ["or", '["a",', "1]"],
+        ["or", "1", "a"],
+        ["or", "2", "1"],
     ]
 
 

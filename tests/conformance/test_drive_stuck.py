@@ -8,11 +8,11 @@ import threading
 from typing import Any
 
 import pytest
-from tests.conformance.driving import FERRY, Hollow, observe, only, scenario
+from tests.conformance.driving import ANSWER, FERRY, FOUR, Hollow, observe, only, scenario
 
 import looptck_reference
 from looptck.contract.ag03 import Message, ToolResult
-from looptck.observe import drive
+from looptck.observe import drive, quiescence
 from looptck.scenario import Turn
 from looptck_fakes import ModelAsked, ToolEnded
 
@@ -106,6 +106,72 @@ def test_a_run_that_waits_for_a_thread_that_waits_is_unfinished(monkeypatch: pyt
     finally:
         over.set()
     assert (only(observation).status, observation.settled_by) == ("unfinished", "threads")
+
+
+# a run that waits for a timer
+
+
+class BacksOff(Hollow):
+    """Answers after a pause that is longer than any window."""
+
+    async def result(self) -> Any:
+        await asyncio.sleep(0.2)
+        return Message("assistant", "At the pier.")
+
+
+class LeavesTimer(Hollow):
+    """Has set a timer that does nothing, and hangs."""
+
+    due = 0.0
+
+    async def result(self) -> Any:
+        asyncio.get_running_loop().call_later(self.due, int)
+        await asyncio.Future()
+
+
+class Beats(Hollow):
+    """Hangs beside a timer that is always set anew."""
+
+    async def result(self) -> Any:
+        while True:  # noqa: ASYNC110 - that is its mistake
+            await asyncio.sleep(0.06)
+
+
+@pytest.fixture
+def short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drive, "LONG", 0.005)
+    monkeypatch.setattr(quiescence, "SETTLE_AT_LEAST", 0.02)
+    monkeypatch.setattr(quiescence, "POLLING", 0.05)
+
+
+@pytest.mark.usefixtures("short_windows")
+def test_a_run_that_backs_off_for_longer_than_the_window_is_waited_for() -> None:
+    assert only(observe(BacksOff)).status == "answered"
+
+
+@pytest.mark.usefixtures("short_windows")
+@pytest.mark.parametrize("due", [0.15, 30.0], ids=["within-the-limit", "beyond-it"])
+def test_a_timer_that_leads_nowhere_saves_no_run(due: float) -> None:
+    assert only(observe(type("Leaves", (LeavesTimer,), {"due": due}))).status == "unfinished"
+
+
+@pytest.mark.usefixtures("short_windows")
+def test_a_run_that_keeps_setting_timers_in_vain_is_unfinished_at_the_limit() -> None:
+    assert only(observe(Beats, limit=0.2)).status == "unfinished"
+
+
+@pytest.mark.usefixtures("short_windows")
+def test_a_guard_does_not_delay_the_tools_that_are_held() -> None:
+    """If it did, it would come to an end itself, before the limit."""
+
+    class Guards(Hollow):
+        async def result(self) -> Any:
+            calls = [self.options["tools"].call(call.call()) for call in FOUR]
+            await asyncio.gather(*(asyncio.wait_for(call, 10.0) for call in calls))
+            return Message("assistant", "At four piers.")
+
+    observation = observe(Guards, scenario(Turn(calls=FOUR), ANSWER, finish="last"))
+    assert (only(observation).status, len(observation.levels)) == ("answered", 4)
 
 
 def test_after_a_run_that_gets_nowhere_no_other_is_begun() -> None:

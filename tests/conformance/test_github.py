@@ -35,6 +35,8 @@ def test_a_failed_check_is_an_error_on_the_line_of_its_class(loop: str) -> None:
         ("loop.py:Missing", "file=loop.py,line=1,endLine=1,"),
         ("nowhere.py", "file=nowhere.py,line=1,endLine=1,"),
         ("package.module:Agent", ""),
+        ("my.pyloop:Agent", ""),
+        ("a.pyd/loop.py:Agent", "file=a.pyd/loop.py,line=1,endLine=1,"),
     ],
 )
 @pytest.mark.usefixtures("loop")
@@ -52,6 +54,12 @@ def test_a_file_that_is_no_python_has_its_first_line(loop: str) -> None:
 @pytest.mark.parametrize("fields", [{"level": "should"}, {"known": "issue 12"}])
 def test_what_decides_nothing_is_not_annotated(fields: dict[str, Any]) -> None:
     assert check_annotations(reported(named(check("a/one", "fail", **fields)))) == []
+
+
+@pytest.mark.parametrize("fields", [{"level": "should"}, {"since": 2, "news": True}])
+def test_a_fault_is_an_error_whatever_it_is_of(fields: dict[str, Any]) -> None:
+    (line,) = check_annotations(reported(named(check("a/one", "fault", message="Traceback", **fields)), target="m:A"))
+    assert line == "::error title=a/one::Traceback"
 
 
 def test_news_are_a_notice() -> None:

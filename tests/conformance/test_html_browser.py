@@ -14,7 +14,7 @@ from tests.mutants.outcomes import SOURCES, found, met, outcome
 
 from looptck import cli
 from looptck_mutants.html import mutants_html
-from looptck_mutants.profiles import mutants_of
+from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def check_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def written(folder: Path, *mutants: MutantReport) -> Path:
     """The page of these mutants, or of all where none are given."""
     file = folder / "mutants.html"
-    file.write_text(mutants_html(outcome("ag03", *mutants), mutants_of("ag03"), SOURCES), encoding="utf-8")
+    file.write_text(mutants_html(outcome("ag03", *mutants), reference_project("ag03"), SOURCES), encoding="utf-8")
     return file
 
 

@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.conformance.implementations_harness import (
     OTHER_SEED,
+    REMEMBER,
     ROOT,
     SEED,
     Implementations,
+    chosen,
     forget_import,
+    not_passed,
+    not_passed_where_it_waits,
+    seen,
     with_waiting,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.lean import Lean
 
 AG03, LESSON4 = Implementations("ag03", ROOT), Implementations("lesson4", ROOT / "lesson4")
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass"
@@ -34,14 +41,12 @@ def named(loops: Implementations, files: list[Path]) -> list[pytest.ParameterSet
 CORRECT_AG03 = named(AG03, AG03.correct)
 CORRECT = CORRECT_AG03 + named(LESSON4, LESSON4.correct)
 WRONG = named(AG03, AG03.wrong) + named(LESSON4, LESSON4.wrong)
-WAITING = {"six", "one-slot", "open-turn", "cancelled-in-tools", "cancelled-in-reply"}
-"""Some of the scenarios in which a loop waits for what the kit holds back."""
 each_profile = pytest.mark.parametrize("loops", [AG03, LESSON4], ids=lambda loops: loops.profile)
 
 
 @pytest.mark.parametrize(("loops", "file"), CORRECT)
-def test_a_correct_loop_passes_every_check(loops: Implementations, file: Path) -> None:
-    assert loops.not_passed(file, loops.chosen(SEED)) == {}
+def test_a_correct_loop_passes_every_check(loops: Implementations, file: Path, lean: Lean) -> None:
+    assert lean(not_passed, loops.profile, file, SEED) == {}
 
 
 @pytest.mark.parametrize(("loops", "file"), CORRECT)
@@ -49,7 +54,7 @@ def test_it_passes_in_this_process_and_with_other_values_too(
     loops: Implementations, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forget_import(monkeypatch)
-    assert loops.not_passed(file, loops.chosen(OTHER_SEED), isolation="none") == {}
+    assert not_passed(loops.profile, file, OTHER_SEED, isolation="none") == {}
 
 
 @pytest.fixture
@@ -66,18 +71,19 @@ def busy_machine() -> Iterator[None]:
 @pytest.mark.usefixtures("busy_machine")
 @pytest.mark.parametrize(("loops", "file"), CORRECT_AG03)
 def test_where_it_waits_it_passes_with_other_values_while_others_use_every_core(
-    loops: Implementations, file: Path
+    loops: Implementations, file: Path, lean: Lean
 ) -> None:
-    waiting = list(with_waiting(loops.chosen(OTHER_SEED)))
-    assert {scenario.name for test in waiting for scenario in test.scenarios} >= WAITING
-    assert loops.not_passed(file, waiting) == {}
+    assert lean(not_passed_where_it_waits, loops.profile, file, OTHER_SEED) == {}
+
+
+def test_loops_wait_where_tools_are_held_or_somebody_is_cancelled() -> None:
+    names = {scenario.name for test in with_waiting(chosen("ag03", SEED)) for scenario in test.scenarios}
+    assert names > {"six", "one-slot", "open-turn", "cancelled-in-tools", "cancelled-in-reply"}
 
 
 @pytest.mark.parametrize(("loops", "file"), WRONG)
-def test_a_wrong_loop_fails_exactly_what_is_recorded(
-    loops: Implementations, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert loops.seen(file, monkeypatch) == loops.recorded(file)
+def test_a_wrong_loop_fails_exactly_what_is_recorded(loops: Implementations, file: Path, lean: Lean) -> None:
+    assert lean(seen, loops.profile, file, file.stem in REMEMBER, loops.endless(file)) == loops.recorded(file)
 
 
 @each_profile

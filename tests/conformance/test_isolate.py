@@ -9,23 +9,26 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.conformance.clocks import stand_still
 
 import looptck_reference
-from looptck import children, isolate
+from looptck import children
 from looptck.adapter import ContractAdapter, NoInterfaceError
-from looptck.children import Batch, kill, reap
+from looptck.children import CHILD_FAILED, Batch
 from looptck.contract.ag03 import Message
 from looptck.isolate import fork_child, observe_forked, observe_safely
 from looptck.observation import Observation, to_json
+from looptck.processes import kill, reap
 from looptck.profile import Profile, profile_of
 from looptck.scenario import Invocation, Said, Scenario, Turn
 from looptck.session import choose, judged, observe_all
 from looptck.target import BrokenTargetError
 
-SOON, PLENTY = 0.2, 20.0
+PLENTY = 20.0
 NAMES = ("before", "trouble", "after")
 SCENARIOS = tuple(
     Scenario(name=name, invocations=(Invocation(messages=(Said(content=name),), turns=(Turn(text=("Yes.",)),)),))
@@ -61,11 +64,6 @@ def troubled(loop: type[Any], **options: Any) -> Observation:
     assert [before.died, after.died] == [None, None]
     assert [before.invocations[0].status, after.invocations[0].status] == ["answered", "answered"]
     return trouble
-
-
-@pytest.fixture
-def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolate, "GRACE", SOON)
 
 
 @pytest.fixture
@@ -128,7 +126,7 @@ def test_what_is_no_exception_of_the_ordinary_kind_is_told(raised: BaseException
     assert (seen.died, seen.blame) == (told, "loop")
 
 
-@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("code", [0, 3, 70])
 def test_leaving_the_process_is_told(code: int) -> None:
     class Leaves(Loop):
         def trouble(self) -> None:
@@ -149,14 +147,24 @@ def test_a_signal_that_ends_the_process_is_told_and_blamed_on_nobody(number: int
     assert (seen.died, seen.blame) == (f"the process was ended by signal {name}", "limit")
 
 
-@pytest.mark.usefixtures("short_grace")
-def test_a_loop_that_spins_is_ended_at_the_limit() -> None:
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["in its group", "in another"])
+def test_a_loop_that_spins_is_ended_at_the_limit(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    elsewhere: bool,  # noqa: FBT001 - a case
+) -> None:
+    endless = stand_still(monkeypatch, tmp_path)
+
     class Spins(Loop):
         def trouble(self) -> None:
+            if elsewhere:
+                os.setpgid(0, os.getpgid(os.getppid()))
+            endless.touch()
+            print(".")  # noqa: T201 - the parent looks at its clock then
             while True:
                 pass
 
-    seen = troubled(Spins, limit=SOON)
+    seen = troubled(Spins)
     assert seen.blame == "limit"
     assert seen.died is not None
     assert seen.died.startswith("the real-time limit passed while the event loop had no turn")
@@ -180,6 +188,18 @@ def test_a_run_that_would_not_end_gets_no_company() -> None:
 async def forever() -> NoReturn:
     await asyncio.Future()
     raise AssertionError
+
+
+def test_a_loop_that_is_ended_by_the_alarm_has_outlasted_the_limit() -> None:
+    """The parent may have been too busy to end it first."""
+
+    class Late(Loop):
+        def trouble(self) -> None:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            signal.pause()
+
+    seen = troubled(Late)
+    assert (seen.died, seen.blame) == (profile_of("ag03").over_limit, "limit")
 
 
 # what a child leaves behind
@@ -266,6 +286,7 @@ def test_each_scenario_of_each_batch_is_observed_once() -> None:
         (BrokenTargetError("it does not import"), "it does not import", "target"),
         (NoInterfaceError("no invoke"), "no invoke", "target"),
         (LookupError("our own"), "LookupError: our own", "kit"),
+        (BrokenTargetError("caf\udce9.py is none"), "caf\\udce9.py is none", "target"),
     ],
 )
 def test_a_target_that_cannot_be_loaded_is_told_of_every_scenario(error: Exception, died: str, blame: str) -> None:
@@ -332,10 +353,11 @@ def test_a_child_that_fails_exits_with_a_code_of_its_own() -> None:
         raise LookupError
 
     pid, read, output = fork_child(serve)
-    assert (os.read(read, 1), os.read(output, 1)) == (b"", b"")
+    assert os.read(read, 1) == b""
+    with os.fdopen(output, "rb") as printed:
+        assert printed.read().endswith(b"\nLookupError\n")
     os.close(read)
-    os.close(output)
-    assert reap(pid) == 70
+    assert reap(pid) == CHILD_FAILED
 
 
 def test_a_child_that_is_killed_is_told_by_its_signal() -> None:

@@ -237,6 +237,7 @@ def test_the_exit_code_is_the_documented_one(verdict: Verdict, code: int) -> Non
         kit=Kit(version="0"),
         target="t",
         profile="ag03",
+        requirements=1,
         seed=0,
         isolation="fork",
         python="3",

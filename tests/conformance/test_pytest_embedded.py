@@ -29,6 +29,15 @@ class Adapter(ContractAdapter):
     def __init__(self):
         super().__init__(Agent)
 """
+HOSTILE = """
+class Hostile:
+    version = "1"
+    def __getattr__(self, name):
+        raise LookupError(name)
+    async def run(self, run): ...
+    def __call__(self): ...
+loop = Hostile()
+"""
 FORWARD = "looptck: {0} against {1}, seed *, requirements *"
 
 
@@ -154,16 +163,23 @@ def test_what_is_wrong_with_the_arguments_is_one_line(pytester: pytest.Pytester,
 @pytest.mark.parametrize(
     ("preamble", "told"),
     [
-        ("def loop(): raise OSError('no disk')", "loop() raised OSError: no disk"),
+        (
+            "def loop(): raise OSError('no disk')",
+            "loop raised OSError: no disk (conftest.py, line *), when it was called*",
+        ),
+        ("def loop(): raise SystemExit(2)", "loop raised SystemExit: 2 (conftest.py, line *), when it was called*"),
+        ("def loop(model): pass", "loop wants model: what makes an adapter is called without arguments"),
+        (HOSTILE, "Hostile raised LookupError: lacks (conftest.py, line *), when it was looked at"),
         ("def loop(): return 7", "loop is no class, no adapter*"),
         ("class loop: pass", "loop has no method invoke(messages)"),
     ],
 )
 def test_what_gives_no_loop_is_one_line_at_every_item(pytester: pytest.Pytester, preamble: str, told: str) -> None:
     embed("mine", preamble, "loop")
-    ran = run(pytester, "-k", "[hand/answer]")
-    assert outcomes(ran) == {"errors": 1}
-    ran.stdout.fnmatch_lines([told])
+    for isolation in ("fork", "none"):
+        ran = run(pytester, "-k", "[hand/answer]", f"--loop-isolation={isolation}")
+        assert outcomes(ran) == {"errors": 1}
+        ran.stdout.fnmatch_lines([told])
 
 
 def test_another_process_cannot_be_told_an_object(pytester: pytest.Pytester) -> None:

@@ -280,6 +280,7 @@ def test_a_newer_check_that_cannot_be_judged_is_news_too(
     ran = suite(pytester, *options, loop=bad("spins"))
     assert outcomes(ran) == {"xfailed": 1}
     ran.stdout.fnmatch_lines(["XFAIL * - news since requirements 2: the real-time limit passed*"])
+    assert outcomes(suite(pytester, *options, "--runxfail", loop=bad("spins"))) == {"failed": 1}
 
 
 def test_a_known_failure_is_expected_and_has_to_fail(pytester: pytest.Pytester) -> None:

@@ -8,56 +8,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
+from tests.conformance.situations import PLENTY, SHORT, WIDE, Situation
 
 from looptck.observe import quiescence
-from looptck.observe.quiescence import HAS_PROC, LATE, QuiescentLoop, other_threads, threads_now
+from looptck.observe.quiescence import HAS_PROC, HORIZON, LATE, QuiescentLoop, other_threads, threads_now
 
-SHORT, WIDE, PLENTY = 0.02, 0.2, 20.0
-"""Seconds: a window for what is really asleep, one for what only seems so, and a deadline that no test reaches."""
+BACK_OFF = 0.2
+"""Seconds that a timer is set for which has to be awaited: twice the longer window of who asks with a short one."""
 
 needs_proc = pytest.mark.skipif(not HAS_PROC, reason="thread states are read from /proc")
-
-
-class Situation:
-    """A loop in which something goes on, and the question whether that is quiet."""
-
-    def __init__(self) -> None:
-        self.strangers = threads_now()
-        self.over = threading.Event()
-        self.threads: list[threading.Thread] = []
-        self.progress = 0
-
-    def thread(self, work: Callable[[], object]) -> None:
-        """Start a thread that has to end when `over` is set."""
-        thread = threading.Thread(target=work)
-        self.threads.append(thread)
-        thread.start()
-
-    def ask(
-        self,
-        set_up: Callable[[QuiescentLoop], object] = lambda _loop: None,
-        *,
-        patience: float = SHORT,
-        within: float = PLENTY,
-    ) -> str:
-        """What the loop tells when `set_up` has made the situation."""
-        loop = QuiescentLoop(self.strangers)
-
-        async def asking() -> str:
-            kept = set_up(loop)
-            told = await loop.quiet(lambda: patience, lambda: self.progress, time.monotonic() + within)
-            del kept
-            return told
-
-        try:
-            return loop.run_until_complete(asking())
-        finally:
-            for task in asyncio.all_tasks(loop):
-                task.cancel()
-            loop.run_until_complete(asyncio.sleep(0))
-            loop.close()
 
 
 @pytest.fixture
@@ -124,15 +86,11 @@ def test_a_thread_that_polls_is_quiet_when_nothing_was_recorded_for_a_longer_win
 
 
 def test_a_coroutine_that_polls_by_the_clock_is_quiet_when_nothing_was_recorded(situation: Situation) -> None:
-    async def tick() -> None:
-        while True:  # noqa: ASYNC110 - what is polled for never comes
-            await asyncio.sleep(0.001)
-
-    assert situation.ask(lambda loop: loop.create_task(tick())) == "window"
+    assert situation.ask(lambda loop: loop.create_task(polling(0.001))) == "window"
 
 
 def test_a_coroutine_that_only_ever_yields_is_quiet_when_nothing_was_recorded(situation: Situation) -> None:
-    assert situation.ask(lambda loop: loop.create_task(yielding())) == "window"
+    assert situation.ask(lambda loop: loop.create_task(polling(0))) == "window"
 
 
 @needs_proc
@@ -144,7 +102,7 @@ def test_a_coroutine_that_yields_is_not_quiet_while_a_thread_computes(situation:
             hashlib.sha256(data).digest()
 
     situation.thread(compute)
-    assert situation.ask(lambda loop: loop.create_task(yielding()), within=0.4) == LATE
+    assert situation.ask(lambda loop: loop.create_task(polling(0)), within=0.4) == LATE
 
 
 def test_threads_that_were_there_before_are_not_looked_at(situation: Situation) -> None:
@@ -157,7 +115,7 @@ def test_threads_that_were_there_before_are_not_looked_at(situation: Situation) 
 
 
 def test_a_coroutine_that_only_ever_yields_is_not_quiet_before_the_longer_window_is_full(situation: Situation) -> None:
-    assert situation.ask(lambda loop: loop.create_task(yielding()), patience=PLENTY, within=0.2) == LATE
+    assert situation.ask(lambda loop: loop.create_task(polling(0)), patience=PLENTY, within=0.2) == LATE
 
 
 def test_a_coroutine_that_yields_is_not_quiet_while_it_gets_anywhere(situation: Situation) -> None:
@@ -165,7 +123,7 @@ def test_a_coroutine_that_yields_is_not_quiet_while_it_gets_anywhere(situation: 
         while situation.progress < 5_000:
             await asyncio.sleep(0)
             situation.progress += 1
-        await yielding()
+        await polling(0)
 
     assert situation.ask(lambda loop: loop.create_task(find())) == "window"
     assert situation.progress == 5_000
@@ -199,6 +157,29 @@ def test_a_thread_that_hands_something_in_is_not_quiet_before(situation: Situati
     assert handed == ["late answer"]
 
 
+def test_a_thread_that_wakes_the_loop_and_is_gone_has_been_heard(
+    situation: Situation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends at the worst moment: just before the look at the threads, which therefore finds none."""
+    loops: list[QuiescentLoop] = []
+
+    async def walk() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        situation.progress += 1
+
+    def look(strangers: frozenset[str]) -> dict[str, str]:
+        assert strangers == situation.strangers
+        if loops:
+            loop = loops.pop()
+            loop.call_soon_threadsafe(lambda: loop.create_task(walk()))
+        return {}
+
+    monkeypatch.setattr(quiescence, "other_threads", look)
+    assert situation.ask(loops.append) == "certain"
+    assert situation.progress == 1
+
+
 def test_data_that_arrives_is_taken_before_anything_is_said(situation: Situation) -> None:
     here, there = socket.socketpair()
     got: list[bytes] = []
@@ -222,6 +203,80 @@ def test_a_poller_is_not_quiet_while_it_gets_anywhere(situation: Situation) -> N
     situation.thread(poll_and_find)
     assert situation.ask(patience=WIDE) == "window"
     assert situation.progress == 40
+
+
+# timers that are awaited, though they take longer than any window
+
+
+@pytest.fixture
+def soon_no_poller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set for more than this is no polling: so that no test has to wait for long."""
+    monkeypatch.setattr(quiescence, "POLLING", 0.05)
+
+
+def set_for(seconds: float, situation: Situation) -> Callable[[QuiescentLoop], object]:
+    """A loop that records something when a timer fires."""
+
+    def fire() -> None:
+        situation.progress += 1
+
+    return lambda loop: loop.call_later(seconds, fire)
+
+
+@pytest.mark.usefixtures("soon_no_poller")
+def test_where_timers_are_awaited_one_that_is_due_before_the_deadline_acts_first(situation: Situation) -> None:
+    assert situation.ask(set_for(BACK_OFF, situation), timers=True) == "certain"
+    assert situation.progress == 1
+
+
+@pytest.mark.usefixtures("soon_no_poller")
+def test_where_they_are_not_it_delays_nothing(situation: Situation) -> None:
+    assert situation.ask(set_for(HORIZON * 0.9, situation)) == "window"
+    assert situation.progress == 0
+
+
+@pytest.mark.usefixtures("soon_no_poller")
+@pytest.mark.parametrize("pause", [0, 0.001])
+def test_a_poller_does_not_hide_a_timer_that_is_awaited(situation: Situation, pause: float) -> None:
+    def set_up(loop: QuiescentLoop) -> object:
+        return [set_for(BACK_OFF, situation)(loop), loop.create_task(polling(pause))]
+
+    assert situation.ask(set_up, timers=True) == "window"
+    assert situation.progress == 1
+
+
+def test_what_a_poller_sets_is_no_timer_that_is_awaited(situation: Situation) -> None:
+    assert situation.ask(lambda loop: loop.create_task(polling(0.001)), timers=True) == "window"
+
+
+@needs_proc
+def test_a_timer_behind_the_deadline_is_not_awaited(situation: Situation) -> None:
+    assert situation.ask(lambda loop: loop.call_later(3600, print), timers=True) == "threads"
+
+
+@needs_proc
+@pytest.mark.usefixtures("soon_no_poller")
+def test_a_timer_that_was_cancelled_is_not_awaited(situation: Situation) -> None:
+    def guard(loop: QuiescentLoop) -> object:
+        loop.call_later(PLENTY / 2, print).cancel()
+        return loop.create_task(polling(0.001))
+
+    assert situation.ask(guard, timers=True) == "window"
+
+
+@pytest.mark.usefixtures("soon_no_poller")
+def test_a_loop_whose_timers_lead_nowhere_is_quiet_before_the_deadline(
+    situation: Situation,
+) -> None:
+    assert situation.ask(lambda loop: loop.create_task(polling(0.06)), within=BACK_OFF, timers=True) == "window"
+
+
+@pytest.mark.usefixtures("soon_no_poller")
+def test_a_loop_that_gets_anywhere_until_the_deadline_is_late(situation: Situation) -> None:
+    def set_up(loop: QuiescentLoop) -> object:
+        return loop.create_task(polling(0.06))
+
+    assert situation.ask(set_up, within=BACK_OFF, timers=True, activity=count().__next__) == LATE
 
 
 # deadlines and waiters
@@ -301,10 +356,10 @@ async def waiting() -> None:
     await asyncio.Future()
 
 
-async def yielding() -> None:
-    """Give way to others, and do nothing else."""
-    while True:  # noqa: ASYNC110 - there is nothing to wait for
-        await asyncio.sleep(0)
+async def polling(pause: float) -> None:
+    """Give way to others, for so many seconds, and do nothing else."""
+    while True:  # noqa: ASYNC110 - what is polled for never comes
+        await asyncio.sleep(pause)
 
 
 def poll(over: threading.Event) -> None:

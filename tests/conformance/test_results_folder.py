@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -42,9 +43,28 @@ def test_an_empty_folder_is_used(tmp_path: Path) -> None:
 
 def test_a_folder_with_anything_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("all my work")
-    with pytest.raises(FolderError, match="holds no results of looptck"):
+    with pytest.raises(FolderError, match="holds something else than results"):
         RunFolder(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_of_ours_to_which_somebody_has_added_a_file_is_left_alone(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "out", {"run": "first"}):
+        pass
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with pytest.raises(FolderError, match="holds something else"):
+        RunFolder(tmp_path / "out", {})
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["notes.txt", RESULTS]
+
+
+def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
+    full = Path("/dev/full").open("a", encoding="utf-8")
+    with RunFolder(tmp_path / "out", {}) as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(folder, "_file", full)
+        with pytest.raises(FolderError, match="No space left on device"):
+            folder.add("test", {"name": "TestSpans"})
+    with contextlib.suppress(OSError):
+        full.close()
 
 
 def test_nothing_is_moved_onto_a_folder_with_anything_else(tmp_path: Path) -> None:
@@ -73,7 +93,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     assert read_run(tmp_path / "out")[1:] == ([{"type": "test", "name": "TestSpans"}], None)
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "no json\n", "[1]\n"])
+@pytest.mark.parametrize("text", ["", "{}\n", "no json\n", "[1]\n", '{"type": "header", "schema": "looptck-run-1"}\n[1]\n'])
 def test_what_is_no_result_of_ours_is_not_read(tmp_path: Path, text: str) -> None:
     (tmp_path / RESULTS).write_text(text)
     with pytest.raises(FolderError):

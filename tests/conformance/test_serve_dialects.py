@@ -21,8 +21,9 @@ from tests.conformance.serve_asking import (
     scenario,
 )
 
+from looptck.canonical import canonical
 from looptck.scenario import Call, Turn
-from looptck.serve.messages import message_of, read, same_arguments
+from looptck.serve.messages import message_of, read
 from looptck_fakes.model_app import _chat_request
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
@@ -105,9 +106,9 @@ def test_call_options_may_have_the_other_name_of_two() -> None:
 
 
 def test_arguments_are_compared_as_json_values() -> None:
-    assert same_arguments('{"a": 1.0, "b":[1e2]}') == same_arguments('{ "b": [100], "a": 1 }')
-    assert len({same_arguments(text) for text in ("1", "true", '"1"', "1.5", "[1]", "{", "")}) == 7
-    assert same_arguments("[" * 100_000) == "[" * 100_000
+    assert canonical('{"a": 1.0, "b":[1e2]}') == canonical('{ "b": [100], "a": 1 }')
+    assert len({canonical(text) for text in ("1", "true", '"1"', "1.5", "[1]", "{", "")}) == 7
+    assert canonical("[" * 100_000) == "[" * 100_000
 
 
 def test_the_arguments_of_a_malformed_call_may_be_mended_but_that_is_noted() -> None:

@@ -5,13 +5,16 @@ A worker is a fresh interpreter, which takes a third of a second to start: so on
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from tests.conformance.clocks import stand_still
 
 from looptck import children, isolate, spawn
 from looptck.children import Batch, late_import
@@ -22,11 +25,9 @@ from looptck.session import choose, judged, observe_all
 from looptck.spawn import observe_spawned
 from looptck.target import REFERENCES, BrokenTargetError, Loader, Target, parse_target
 
-LIMIT, GRACE = 1.5, 0.5
-"""Seconds; the longest that a trouble takes, and enough to import the reference on a busy machine."""
 PLENTY = 20.0
 TROUBLES = {
-    "spins": "[None for _ in iter(int, 1)]",
+    "spins": "will_not_end(); [None for _ in iter(int, 1)]",
     "exits": "sys.exit('enough')",
     "leaves": "os._exit(3)",
     "crashes": "os.kill(os.getpid(), signal.SIGSEGV)",
@@ -36,11 +37,15 @@ TROUBLES = {
     "alone": "print(signal.getitimer(signal.ITIMER_REAL)[0])",
     "reads": "print(repr(sys.stdin.read()), os.environ.get('HOME') is not None, sys.argv[0])",
 }
+WILL_NOT_END = "open(os.path.join(os.path.dirname(__file__), 'endless'), 'w').close(); print('.')"
 LOOP = """
 import asyncio, os, signal, sys
 import looptck_reference
 
 runs = []
+
+def will_not_end():
+    WILL_NOT_END
 
 async def forever(*_):
     await asyncio.Future()
@@ -64,7 +69,7 @@ def scenario(name: str) -> Scenario:
 
 def loader(folder: Path, text: str) -> Loader:
     file = folder / "loop.py"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text.replace("WILL_NOT_END", WILL_NOT_END), encoding="utf-8")
     return Loader(parse_target(str(file), {}), "ag03")
 
 
@@ -87,9 +92,10 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Observation]
     """A loop that makes all the troubles, each followed by an ordinary scenario."""
     text = LOOP + "".join(f"    if name == {name!r}: {work}\n" for name, work in TROUBLES.items())
     names = [name for trouble in TROUBLES for name in (trouble, f"after {trouble}")]
+    folder = tmp_path_factory.mktemp("troubled")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(isolate, "GRACE", GRACE)
-        return observed(loader(tmp_path_factory.mktemp("troubled"), text), "first", *names, limit=LIMIT)
+        stand_still(patched, folder)
+        return observed(loader(folder, text), "first", *names)
 
 
 @pytest.mark.parametrize("name", TROUBLES)
@@ -127,7 +133,7 @@ def test_a_loop_finds_no_input_and_the_words_of_the_command(troubled: dict[str, 
 
 def test_a_worker_ends_by_itself_should_nobody_be_there_to_end_it(troubled: dict[str, Observation]) -> None:
     left = float(troubled["alone"].output.splitlines()[-1])
-    assert LIMIT < left <= LIMIT + 2 * 5.0
+    assert 0 < left <= PLENTY + 2 * isolate.GRACE, "it is running; test_isolate_alone.py tells how long"
 
 
 def test_scenarios_share_a_process_until_one_leaves_something_behind(troubled: dict[str, Observation]) -> None:
@@ -147,16 +153,16 @@ def test_scenarios_share_a_process_until_one_leaves_something_behind(troubled: d
     [
         ("os._exit(4)", "the process ended with exit code 4 while it imported the target"),
         ("os.kill(os.getpid(), 9)", "the process was ended by signal SIGKILL while it imported the target"),
-        ("signal.pause()", late_import(LIMIT + GRACE)),
+        (f"{WILL_NOT_END}; signal.pause()", late_import(PLENTY + isolate.GRACE)),
     ],
 )
 def test_an_import_that_fails_once_costs_one_scenario(
     work: str, died: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolate, "GRACE", GRACE)
+    stand_still(monkeypatch, tmp_path)
     mark = str(tmp_path / "mark")
     once = f"import os, signal\nif not os.path.exists({mark!r}):\n    open({mark!r}, 'w').close()\n    {work}\n"
-    seen = observed(loader(tmp_path, once + LOOP), "one", "two", limit=LIMIT)
+    seen = observed(loader(tmp_path, once + LOOP), "one", "two")
     assert (seen["one"].died, seen["one"].blame) == (died, "target")
     assert answered(seen["two"])
 
@@ -181,6 +187,28 @@ def test_a_worker_that_starts_too_slowly_is_the_kits_fault(tmp_path: Path, monke
     monkeypatch.setattr(spawn, "STARTING", 0.0)
     seen = observed(loader(tmp_path, LOOP), "one")["one"]
     assert (seen.died, seen.blame) == ("a process of the kit's own did not start in time", "kit")
+
+
+def test_a_worker_that_cannot_be_had_is_the_kits_fault_and_leaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object, **_options: object) -> NoReturn:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    free = next_descriptor()
+    seen = observed(loader(tmp_path, LOOP), "one", "two")
+    assert {(one.died, one.blame) for one in seen.values()} == {
+        (f"a process of the kit's own could not be started: {os.strerror(errno.EAGAIN)}", "kit")
+    }
+    assert next_descriptor() == free
+
+
+def next_descriptor() -> int:
+    """The number that the next descriptor would have."""
+    free = os.dup(0)
+    os.close(free)
+    return free
 
 
 def test_what_lies_in_the_current_folder_stands_in_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,8 +278,24 @@ def test_every_scenario_comes_back_from_json_as_it_was(profile: str) -> None:
 
 def test_a_job_comes_back_from_json_as_it_was() -> None:
     target = Target("loop.py:Mine", "looptck_target", "Mine", Path("loop.py"), "pip install it")
-    job = spawn.Job(Loader(target, "lesson4"), ("{}", "[]"), 2.5, ("", "/lib"), ("looptck", "check"))
+    job = spawn.Job(Loader(target, "lesson4"), ("{}", "[]"), 2.5, b"\xffseal", ("", "/lib"), ("looptck", "check"))
     assert spawn.job_from_json(spawn.job_to_json(job)) == job
+
+
+def test_names_of_files_that_are_no_unicode_come_back_as_they_were() -> None:
+    odd = os.fsdecode(b"caf\xe9.py")
+    job = spawn.Job(Loader(Target(odd, "m", "A", Path(odd), odd), "ag03"), (), 2.5, b"", (odd,), (odd, "\N{SNOWMAN}"))
+    assert spawn.job_from_json(spawn.job_to_json(job)) == job
+
+
+def test_a_worker_has_words_and_a_path_that_are_no_unicode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    monkeypatch.setattr(sys, "argv", [odd])
+    monkeypatch.setattr(sys, "path", [*sys.path, odd])
+    tells = "    print(os.fsencode(sys.argv[0]), os.fsencode(sys.path[-1]))\n"
+    seen = observed(loader(tmp_path, LOOP + tells), "one")["one"]
+    assert answered(seen)
+    assert seen.output.splitlines()[-1] == "b'caf\\xe9' b'caf\\xe9'"
 
 
 def test_a_loader_raises_what_its_target_does() -> None:

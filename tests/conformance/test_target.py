@@ -13,6 +13,8 @@ import pytest
 from looptck import isolate
 from looptck.adapter import Adapter, ContractAdapter, NoInterfaceError
 from looptck.describe import Description, describe
+from looptck.observe import quiescence
+from looptck.observe.quiescence import strangers, threads_now
 from looptck.target import DEFAULT_NAME, FILE_MODULE, BrokenTargetError, Target, UnknownTargetError, parse_target
 
 TARGETS = Path(__file__).parent / "targets"
@@ -147,7 +149,7 @@ def test_ctrl_c_during_an_import_is_left_to_whoever_pressed_it() -> None:
             "exits_at_import",
             "exits_at_import.py cannot be imported: SystemExit: usage: exits_at_import QUESTION (line 7)",
         ),
-        ("no_agent", "no_agent.py has no Agent; name another with no_agent.py:Name"),
+        ("no_agent", "no_agent.py has no Agent; name one with no_agent.py:Name"),
         ("no_class", "no_class.py:Agent is no class, no adapter (it has no lacks and no run) and no function"),
         ("no_invoke", "Agent has no method invoke(messages); it has run: --profile lesson4?"),
     ],
@@ -245,6 +247,19 @@ def test_a_target_whose_import_never_ends_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_target_may_print_more_than_a_pipe_holds_while_it_is_imported() -> None:
     assert described("prints_at_import").refused == ""
+
+
+def test_a_thread_that_the_import_starts_is_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiescence, "_strangers", None)  # as in a child, which has loaded nothing yet
+    start = "over = threading.Event()\nthread = threading.Thread(target=over.wait)\nthread.start()"
+    written("loop.py", f"import threading\n{start}\n{LOOP}")
+    loaded("loop.py")
+    module: Any = sys.modules[FILE_MODULE]
+    try:
+        assert str(module.thread.native_id) in threads_now() - strangers()
+    finally:
+        module.over.set()
+        module.thread.join()
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from looptck_mutants.mutated_import import installed_sources
 from looptck_mutants.outcome import Baseline, KillerReport, MutantReport, MutantsReport, counts_of
 from looptck_mutants.patchfile import PACKAGE
 from looptck_mutants.profiles import known_checks, mutants_of
+from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
     from looptck_mutants.manifest import Mutant
+    from looptck_mutants.project import Project
 
 SOURCES = installed_sources(PACKAGE)
 
@@ -18,6 +21,11 @@ SOURCES = installed_sources(PACKAGE)
 def found(profile: str, name: str) -> Mutant:
     """A shipped mutant."""
     return next(mutant for mutant in mutants_of(profile) if mutant.id == name)
+
+
+def with_mutants(profile: str, *mutants: Mutant) -> Project:
+    """The reference of a profile, with these mutants in place of those that ship."""
+    return replace(reference_project(profile), mutants=mutants)
 
 
 def met(mutant: Mutant, **changes: Any) -> MutantReport:

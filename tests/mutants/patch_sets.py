@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, NamedTuple
-
-import pytest
 
 from looptck_mutants.harness import Harness
 from looptck_mutants.mutated_import import installed_sources
@@ -51,13 +48,11 @@ class PatchSet:
         """The modules that it changes, as patched. Raises `PatchError` where the installed reference is another."""
         return dict(apply(self._patch(mutant), SOURCES))
 
-    def report(self) -> MutantsReport:
-        """Every mutant against every check, with the reference imported nowhere."""
-        with pytest.MonkeyPatch.context() as patched:
-            for module in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
-                patched.delitem(sys.modules, module)
-            harness = Harness(reference_project(self.profile), SEED)
-            return harness.run(self.mutants, harness.baseline(), lambda _report: None)
-
     def _patch(self, mutant: Mutant) -> Patch:
         return load(patches_of(self.profile) / mutant.patch)
+
+
+def report_of(profile: str) -> MutantsReport:
+    """Every mutant of a profile against every check; for a process that has imported the reference nowhere."""
+    harness = Harness(reference_project(profile), SEED)
+    return harness.run(mutants_of(profile), harness.baseline(), lambda _report: None)

@@ -97,7 +97,7 @@ FATES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         patch("Agent = None"),
         {},
         "broken",
-        "looptck_reference:Agent has no Agent; name another with looptck_reference:Name",
+        "looptck_reference has no Agent; name one with looptck_reference:Name",
     ),
     "never-run": (
         patch(SAME, "looptck_reference.docstrings"),

@@ -99,7 +99,8 @@ def test_a_mutant_cannot_be_changed(folder: Path) -> None:
     ("old", "new", "message"),
     [
         ("pitfall = 1", "pitfal = 1", "mutant 1 (s01): pitfal: unknown key"),
-        ('check = "max-iter/model-calls"', 'chek = ""', "mutant 1 (s01): killer.check: missing"),
+        ('check = "max-iter/model-calls"', 'chek = ""', "mutant 1 (s01): killer.chek: unknown key"),
+        (', check = "max-iter/model-calls"', "", "mutant 1 (s01): killer.check: missing"),
         ("check = ", 'why = "", check = ', "mutant 1 (s01): killer.why: unknown key"),
         ('title = "denied text without its reason"\n', "", "mutant 2 (x01): title: missing"),
         (

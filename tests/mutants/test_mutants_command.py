@@ -120,10 +120,11 @@ def test_json_on_standard_output_is_all_that_stands_there(shelf: Shelf, capsys: 
     assert looptck("--json", "-", "--matrix") == 1
     printed = capsys.readouterr()
     report = json.loads(printed.out)
-    assert list(report) == ["schema", "profile", "seed", "baseline", "counts", "wall_s", "mutants"]
+    top = ["schema", "profile", "loop", "seed", "baseline", "counts", "wall_s", "mutants", "suite", "systematic"]
+    assert list(report) == top
     assert list(report["baseline"]) == ["verdict", "checks", "wall_s"]
     assert list(report["counts"]) == ["killed", "by_others", "survived", "timeout", "broken", "stale", "equivalent"]
-    keys = ["id", "title", "pitfall", "patch", "killer", "verdict", "killed_by", "message"]
+    keys = ["id", "title", "pitfall", "patch", "killer", "verdict", "killed_by", "message", "diff"]
     assert [list(mutant) for mutant in report["mutants"]] == [keys, keys]
     assert report["mutants"][0]["killer"] == {"test": "TestMaxIterStops", "check": "max-iter/model-calls"}
     assert (report["schema"], report["profile"], report["seed"]) == ("looptck-mutants-1", PROFILE, 3)

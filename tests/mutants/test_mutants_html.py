@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.mutants.outcomes import SOURCES, found, met, outcome
+from tests.mutants.outcomes import SOURCES, found, met, outcome, with_mutants
 
 import looptck
 from looptck.suite import PROFILES, tests_of
 from looptck_mutants.html import mutants_html
 from looptck_mutants.html.view import columns_of, exhibits_of
 from looptck_mutants.profiles import mutants_of
+from looptck_mutants.project import reference_project
 from looptck_mutants.stryker import stryker_report
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Page(HTMLParser):
 
 
 def page_of(report: MutantsReport) -> str:
-    return mutants_html(report, mutants_of(report.profile), SOURCES)
+    return mutants_html(report, reference_project(report.profile), SOURCES)
 
 
 def page(*mutants: MutantReport) -> Page:
@@ -100,7 +101,7 @@ def test_no_path_of_the_machine_is_in_it() -> None:
 def test_the_elements_are_given_the_report_in_their_schema() -> None:
     report = outcome("ag03")
     (data,) = [text for found, text in Page(page_of(report)).all("script", "id") if found["id"] == "stryker"]
-    assert json.loads(data) == stryker_report(report, mutants_of("ag03"), SOURCES)
+    assert json.loads(data) == stryker_report(report, reference_project("ag03"), SOURCES)
 
 
 def test_a_hostile_text_stays_text() -> None:
@@ -169,7 +170,7 @@ def test_a_column_counts_the_mutants_that_it_noticed_those_meant_for_it_and_thos
         met(found("ag03", "s06"), killed_by=["gate/denied-not-run"]),
         met(found("ag03", "s07"), verdict="survived", killed_by=[]),
     )
-    columns = columns_of(exhibits_of(report, [], {"files": {}}))
+    columns = columns_of(exhibits_of(report, reference_project(report.profile), {"files": {}}))
     counted = {column.name: (column.noticed, column.meant, column.hit) for column in columns}
     assert counted["TestGateVerdicts"] == (2, 3, 2)
     assert counted["TestHandExample"] == (1, 0, 0)
@@ -179,7 +180,7 @@ def test_a_column_counts_the_mutants_that_it_noticed_those_meant_for_it_and_thos
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_test_s_name_may_break_between_its_words(profile: str) -> None:
     report = outcome(profile)
-    for column in columns_of(exhibits_of(report, [], {"files": {}})):
+    for column in columns_of(exhibits_of(report, reference_project(report.profile), {"files": {}})):
         assert "".join(column.words) == column.name
         assert len(column.words) > 1
 
@@ -203,7 +204,7 @@ def test_an_equivalent_mutant_has_its_argument_and_no_killer() -> None:
     mutant = found("ag03", "s08").model_copy(update={"killer": None, "equivalent": "nobody can tell"})
     killer = {"test": "", "check": ""}
     report = outcome("ag03", met(found("ag03", "s08"), verdict="equivalent", killed_by=[], killer=killer))
-    text = mutants_html(report, [mutant], SOURCES)
+    text = mutants_html(report, with_mutants(report.profile, mutant), SOURCES)
     assert "<b>Equivalent:</b> nobody can tell" in text
     assert "Meant for" not in text
 
@@ -245,5 +246,5 @@ def test_a_mutant_of_several_files_has_a_link_to_each() -> None:
 
 
 def _files(name: str) -> list[str]:
-    report = stryker_report(outcome("lesson4", met(found("lesson4", name))), [], SOURCES)
+    report = stryker_report(outcome("lesson4", met(found("lesson4", name))), reference_project("lesson4"), SOURCES)
     return list(report["files"])

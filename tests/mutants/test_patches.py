@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.mutants.patch_sets import LARGEST, PatchSet
+from tests.mutants.patch_sets import LARGEST, PatchSet, report_of
+
+from looptck_mutants.matrix import matrix_of, out_of_date
 
 if TYPE_CHECKING:
+    from tests.lean import Lean
+
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import MutantsReport
 
@@ -106,10 +110,10 @@ def test_a_patch_is_small_and_fits_the_installed_reference(patches: PatchSet, mu
 
 
 @pytest.fixture(scope="module", params=PATCH_SETS, ids=lambda patches: patches.profile)
-def tested(request: pytest.FixtureRequest) -> tuple[PatchSet, MutantsReport]:
+def tested(request: pytest.FixtureRequest, lean: Lean) -> tuple[PatchSet, MutantsReport]:
     """The mutants of a profile, each against every check, once for all tests of this file."""
     patches: PatchSet = request.param
-    return patches, patches.report()
+    return patches, lean(report_of, patches.profile)
 
 
 def test_every_mutant_is_killed_by_its_own_check(tested: tuple[PatchSet, MutantsReport]) -> None:
@@ -123,6 +127,11 @@ def test_every_check_fails_on_at_least_one_mutant(tested: tuple[PatchSet, Mutant
     patches, report = tested
     failed = {check for mutant in report.mutants for check in mutant.killed_by}
     assert failed == set(patches.checks)
+
+
+def test_the_recorded_matrix_is_what_the_mutants_fail(tested: tuple[PatchSet, MutantsReport]) -> None:
+    patches, report = tested
+    assert out_of_date(matrix_of(patches.profile), report) == [], "python -m looptck_mutants.matrix records it anew"
 
 
 def test_the_baseline_judges_every_check(tested: tuple[PatchSet, MutantsReport]) -> None:

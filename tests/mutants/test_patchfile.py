@@ -76,6 +76,18 @@ def test_another_package_may_be_named() -> None:
     assert patchfile.apply(patch, {"mine.loop": SOURCE}) == {"mine.loop": MUTATED}
 
 
+def test_a_module_of_one_file_may_be_named() -> None:
+    text = "--- a/mine/mine.py\n+++ b/mine/mine.py\n" + HUNK
+    patch = patchfile.parse(text, "s01.patch", package="mine.py")
+    assert patchfile.apply(patch, {"mine": SOURCE}) == {"mine": MUTATED}
+
+
+@pytest.mark.parametrize("path", ["a/mine", "a/mine/loop.py", "a/mine.py/loop.py", "a/mine.pyx", "a/of_mine.py"])
+def test_a_path_that_is_not_the_file_is_refused(path: str) -> None:
+    with pytest.raises(BadPatch, match=r"^s01\.patch:1: expected the path of mine\.py, there is "):
+        patchfile.parse(f"--- {path}\n+++ {path}\n{HUNK}", "s01.patch", package="mine.py")
+
+
 def test_several_hunks_and_several_files_are_applied_and_the_rest_is_not_returned() -> None:
     second = """\
 @@ -9,4 +9,4 @@ def run(cap):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import jsonschema
 import pytest
-from tests.mutants.outcomes import SOURCES, found, met, outcome
+from tests.mutants.outcomes import SOURCES, found, met, outcome, with_mutants
 from tests.mutants.replaying import replayed
 
 import looptck
@@ -16,6 +16,7 @@ from looptck.suite import PROFILES, tests_of
 from looptck_mutants import patchfile, stryker
 from looptck_mutants.outcome import Fate
 from looptck_mutants.profiles import known_checks, mutants_of, patches_of
+from looptck_mutants.project import reference_project
 from looptck_mutants.stryker import STATUS, stryker_report
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ FATES: tuple[Fate, ...] = get_args(Fate)
 
 
 def told(report: MutantsReport) -> dict[str, Any]:
-    return stryker_report(report, mutants_of(report.profile), SOURCES)
+    return stryker_report(report, reference_project(report.profile), SOURCES)
 
 
 def entries(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -182,7 +183,7 @@ def test_what_got_away_counts_as_not_detected(fate: Fate) -> None:
 def test_an_equivalent_mutant_is_ignored_for_the_reason_that_its_entry_gives() -> None:
     mutant = found("ag03", "s08").model_copy(update={"killer": None, "equivalent": "nobody can tell"})
     report = outcome("ag03", met(found("ag03", "s08"), verdict="equivalent", killed_by=[]))
-    entry = entries(stryker_report(report, [mutant], SOURCES))["s08"]
+    entry = entries(stryker_report(report, with_mutants("ag03", mutant), SOURCES))["s08"]
     assert (entry["status"], entry["statusReason"]) == ("Ignored", "nobody can tell")
 
 

@@ -109,12 +109,12 @@ def check(
 
 
 def _pinned(profile: str, version: int | None) -> int:
-    from looptck.requirements import requirement_set  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.requirements import version_asked  # noqa: PLC0415 - `looptck --help` needs no suite
 
-    newest = requirement_set(profile).version
-    if version is not None and version > newest:
-        raise UsageError(f"--requirements {version}: the newest of {profile} is {newest}")
-    return newest if version is None else version
+    try:
+        return version_asked(profile, version)
+    except ValueError as error:
+        raise UsageError(f"--requirements {version}: {error}") from None
 
 
 def _known(place: str | None, profile: str) -> dict[str, str]:
@@ -201,12 +201,24 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
             isolation=isolation,
             asked=plan.isolation,
             requirements=plan.pinned,
+            limit=plan.limit,
             stale=stale(tests, plan.known),
         )
+        report = _with_diagnosis(report)
         if folder is not None:
             folder.finish(_footer(report))
     _print(console(quiet=outputs.quiet), report, chosen, description, time.perf_counter() - begun)
     return report
+
+
+def _with_diagnosis(report: Report) -> Report:
+    """The report, and where checks failed what that resembles."""
+    from looptck.report.diagnosis import diagnosis_of  # noqa: PLC0415 - see _pinned
+    from looptck_mutants.matrix import columns_of  # noqa: PLC0415 - nobody reads the matrix of a loop that passes
+
+    if not report.counts.fail:
+        return report
+    return report.model_copy(update={"diagnosis": diagnosis_of(report, columns_of(report.profile))})
 
 
 def _tests(
@@ -257,6 +269,7 @@ def _footer(report: Report) -> dict[str, Any]:
 
 def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:
     from looptck.report.console import (  # noqa: PLC0415 - see _pinned
+        print_diagnosis,
         print_excused,
         print_failures,
         print_grounds,
@@ -271,6 +284,7 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
             print_test(out, test, max(40, *(len(test.name) for test in report.tests)))
         print_failures(out, report, {item.test.name: item.observed for item in chosen})
         print_excused(out, report)
+        print_diagnosis(out, report)
         seen = [observation for item in chosen for _, observation in item.observed.values()]
         print_grounds(out, sum(getattr(observation, "settled_by", "") == "window" for observation in seen))
     print_summary(out, report, seconds)

@@ -9,6 +9,7 @@ import typer
 
 from looptck.cli import UsageError, app
 from looptck.cli.options import ProfileOption, known_profile
+from looptck.suite import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,12 +47,30 @@ def explain(
         lines = [f"{mutant.id}  {mutant.title}", f"  pitfall  {mutant.pitfall or 'none'}", f"  patch    {mutant.patch}"]
         lines += [f"  killer   {killer}"]
     else:
-        known = [*checks, *records, *(test.name for test in tests), *(mutant.id for mutant in mutants)]
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"; is it {' or '.join(near)}?" if near else "; `looptck check --list` shows the checks"
-        raise UsageError(f"nothing in {profile} is called {name!r}{hint}")
+        raise UsageError(f"nothing in {profile} is called {name!r}; {_hint(name, profile)}")
     typer.echo("\n".join(lines))
     return 0
+
+
+def _names(profile: str) -> Iterator[str]:
+    """Whatever can be explained."""
+    from looptck.requirements import requirements  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.suite import tests_of  # noqa: PLC0415 - likewise
+    from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - likewise
+
+    yield from (check.id for test in tests_of(profile) for check in test.checks)
+    yield from requirements(profile)
+    yield from (test.name for test in tests_of(profile))
+    yield from (mutant.id for mutant in mutants_of(profile))
+
+
+def _hint(name: str, profile: str) -> str:
+    """What may be meant by a name that the profile does not have: that of another profile before one like it."""
+    for other in PROFILES:
+        if name in _names(other):
+            return f"it is of {other}: add --profile {other}"
+    near = difflib.get_close_matches(name, _names(profile), n=3)
+    return f"is it {' or '.join(near)}?" if near else "`looptck check --list` shows the checks"
 
 
 def _check(test: Test, check: Check, records: Mapping[str, Requirement]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -22,22 +23,47 @@ from looptck.cli.options import (
     progress,
 )
 from looptck.cli.outputs import Outputs
+from looptck.cli.suites import judged_by_tests
+from looptck.cli.systematic import (
+    Asked,
+    LoopOption,
+    SourceOption,
+    StageOption,
+    SystematicOption,
+    TestsOption,
+    TriageOption,
+    systematic,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from looptck_mutants.harness import Harness
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import Baseline, MutantReport, MutantsReport
+    from looptck_mutants.project import Project
 
 EXIT_INCOMPLETE = 2
+
+ManifestOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--manifest", metavar="DIR", help="Mutants of a loop of your own, as the manifest in DIR says."),
+]
 
 
 @app.command()
 def mutants(
+    context: typer.Context,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Only these mutants.")] = None,
     *,
     profile: ProfileOption = "ag03",
+    manifest: ManifestOption = None,
+    by_mutmut: SystematicOption = False,
+    source: SourceOption = None,
+    loop: LoopOption = None,
+    tests: TestsOption = None,
+    stage: StageOption = None,
+    triage: TriageOption = None,
     seed: SeedOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
@@ -47,47 +73,87 @@ def mutants(
     jobs: JobsOption = 0,
 ) -> int:
     """Confirm that every mutant of the reference is killed by the check meant for it."""
+    known_profile(profile)
+    find = partial(_reference, profile) if manifest is None else partial(_foreign, manifest, context)
+    outputs = Outputs(json=json, html=html, folder=report, github=output_format == "github")
+    outputs.look()
+    asked = Asked(source=source, loop=loop, tests=tests, stage=stage, triage=triage)
+    if by_mutmut and manifest is not None:
+        raise UsageError("--manifest: its patches are the mutants, and with --systematic mutmut makes them; choose one")
+    if by_mutmut and ids:
+        raise UsageError(f"{ids[0]}: ids are those of patches, and with --systematic mutmut makes the mutants")
+    if by_mutmut:
+        return systematic(asked, profile, seed, jobs, outputs, matrix=matrix)
+    asked.only_with_systematic()
+    return _by_patches(find, ids or [], tests or "", drawn(seed), jobs, outputs, matrix=matrix)
+
+
+def _by_patches(
+    find: Callable[[], Project], ids: list[str], tests: str, seed: int, jobs: int, outputs: Outputs, *, matrix: bool
+) -> int:
+    """The mutants of the project's patches, judged by tests of somebody's where there are any."""
     from looptck_mutants.harness import RedBaselineError  # noqa: PLC0415 - `looptck --help` needs no harness
     from looptck_mutants.manifest import ManifestError  # noqa: PLC0415 - likewise
 
-    known_profile(profile)
-    outputs = Outputs(json=json, html=html, folder=report, github=output_format == "github")
-    outputs.look()
+    project: Project | None = None
     try:
-        return _mutants(ids or [], profile, drawn(seed), jobs, outputs, matrix=matrix)
+        project = find()
+        chosen = _chosen(project.mutants, ids)
+        if given := tests or project.tests:
+            return judged_by_tests(given, project, chosen, seed, jobs, outputs, matrix=matrix)
+        return _by_suite(project, chosen, seed, jobs, outputs, matrix=matrix)
     except (ManifestError, RedBaselineError) as error:
-        typer.echo(f"looptck: {' '.join(str(error).split())}", err=True)
+        text = " ".join(str(error).split())
+        if project is not None and project.given and isinstance(error, ManifestError):
+            raise UsageError(text) from None
+        typer.echo(f"looptck: {text}", err=True)
         return EXIT_INCOMPLETE
 
 
-def _mutants(ids: list[str], profile: str, seed: int, jobs: int, outputs: Outputs, *, matrix: bool) -> int:
+def _reference(profile: str) -> Project:
+    from looptck_mutants.project import reference_project  # noqa: PLC0415 - see _by_patches
 
-    from looptck_mutants import github  # noqa: PLC0415 - see mutants
-    from looptck_mutants.harness import Harness  # noqa: PLC0415 - see mutants
-    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see mutants
-    from looptck_mutants.project import reference_project  # noqa: PLC0415 - see mutants
+    return reference_project(profile)
 
-    project = reference_project(profile)
-    chosen = _chosen(project.mutants, ids)
+
+def _foreign(manifest: str, context: typer.Context) -> Project:
+    """The project of a manifest, which says its profile itself. Raises `UsageError` where it cannot be read."""
+    from looptck_mutants.foreign import load_project  # noqa: PLC0415 - see _by_patches
+    from looptck_mutants.manifest import ManifestError  # noqa: PLC0415 - see _by_patches
+
+    source = context.get_parameter_source("profile")
+    if source is not None and source.name == "COMMANDLINE":
+        raise UsageError("--profile: the manifest says which it is; leave one of them out")
+    try:
+        return load_project(manifest)
+    except ManifestError as error:
+        raise UsageError(" ".join(str(error).split())) from None
+
+
+def _by_suite(project: Project, chosen: list[Mutant], seed: int, jobs: int, outputs: Outputs, *, matrix: bool) -> int:
+    from looptck_mutants import github  # noqa: PLC0415 - see _by_patches
+    from looptck_mutants.harness import Harness  # noqa: PLC0415 - see _by_patches
+    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see _by_patches
+
     out = console(quiet=outputs.quiet)
     harness = Harness(project, seed, jobs)
-    out.print(f"Found {how_many(len(chosen))} of {profile} (seed {seed})")
+    out.print(f"Found {how_many(len(chosen))} of {project.foreign_loop or project.profile} (seed {seed})")
     baseline = harness.baseline()
     out.print(f"Baseline: {baseline.checks} checks pass on the unmutated loop in {baseline.wall_s:.1f} s")
     report = _run(harness, chosen, baseline, outputs)
     _print(report, quiet=outputs.quiet, matrix=matrix)
     outputs.write(
         json=report.model_dump_json(by_alias=True, indent=1),
-        html=lambda: _html(report, chosen, harness.sources),
+        html=lambda: _html(report, project, harness.sources),
     )
     outputs.annotate(lambda: github.mutants_annotations(report), lambda: github.mutants_summary(report))
     return report.exit_code()
 
 
-def _html(report: MutantsReport, mutants: Sequence[Mutant], sources: Mapping[str, str]) -> str:
+def _html(report: MutantsReport, project: Project, sources: Mapping[str, str]) -> str:
     from looptck_mutants.html import mutants_html  # noqa: PLC0415 - only for who wants one
 
-    return mutants_html(report, mutants, sources)
+    return mutants_html(report, project, sources)
 
 
 def _run(harness: Harness, chosen: list[Mutant], baseline: Baseline, outputs: Outputs) -> MutantsReport:
@@ -96,6 +162,7 @@ def _run(harness: Harness, chosen: list[Mutant], baseline: Baseline, outputs: Ou
         "verb": "mutants",
         "kit": __version__,
         "profile": harness.project.profile,
+        "loop": harness.project.loop,
         "seed": harness.seed,
         "baseline": baseline.model_dump(),
         "mutants": [mutant.id for mutant in chosen],
@@ -121,7 +188,7 @@ def _chosen(known: tuple[Mutant, ...], ids: list[str]) -> list[Mutant]:
 
 
 def _print(report: MutantsReport, *, quiet: bool, matrix: bool) -> None:
-    from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - see mutants
+    from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - see _by_patches
 
     out = console(quiet=quiet)
     if matrix:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from looptck.cli import UsageError
-from looptck.suite import PROFILES
+from looptck.suite import PROFILES, SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
-
-SEEDS = 1_000_000
 
 ProfileOption: TypeAlias = Annotated[str, typer.Option("--profile", help="The specification to check against.")]
 SeedOption: TypeAlias = Annotated[

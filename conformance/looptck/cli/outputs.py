@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,7 @@ from looptck.cli import UsageError
 from looptck.cli.options import writable, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Sequence
 
     from looptck.report.folder import RunFolder
 
@@ -40,18 +39,30 @@ class Outputs:
 
     def look(self) -> None:
         """See before the work that everything can be written. Raises `UsageError` where something cannot."""
+        places: dict[Path, str] = {}
+        for option, place in (("--json", self.json), ("--junit", self.junit), ("--html", self.html)):
+            if place is None or (place == "-" and option == "--json"):
+                continue
+            file = Path(os.path.abspath(place))  # noqa: PTH100 - links are not followed: the folder's may be none yet
+            if self.folder is not None and Path(os.path.abspath(self.folder)) in file.parents:  # noqa: PTH100 - likewise
+                raise UsageError(f"{option} {place}: lies in the folder of --report, which the next run moves aside")
+            if (other := places.setdefault(file, option)) != option:
+                raise UsageError(f"{option} {place}: {other} goes to the same file")
         writable("--json", None if self.quiet else self.json)
         writable("--junit", self.junit)
         writable("--html", self.html)
 
-    def open(self, header: dict[str, Any]) -> AbstractContextManager[RunFolder | None]:
-        """The folder of `--report`, or None in its place. Raises `UsageError` where it cannot be used."""
+    @contextmanager
+    def open(self, header: dict[str, Any]) -> Iterator[RunFolder | None]:
+        """The folder of `--report`, or None in its place. Raises `UsageError` where it cannot be used or written."""
         from looptck.report.folder import FolderError, RunFolder  # noqa: PLC0415 - only for who wants one
 
         if self.folder is None:
-            return nullcontext()
+            yield None
+            return
         try:
-            return RunFolder(Path(self.folder), header)
+            with RunFolder(Path(self.folder), header) as folder:
+                yield folder
         except FolderError as error:
             raise UsageError(f"--report {error}") from None
 

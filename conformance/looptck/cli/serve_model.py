@@ -84,9 +84,19 @@ def _scenario(file: str) -> Scenario:
         served = scenario.model_copy(update={"transport": "http"})
         return load_scenario(served.model_dump_json(), file)  # once more: some have no form over HTTP
     except ScenarioError as error:
-        raise UsageError(f"{error}; `looptck scenario NAME` prints one of ag03") from None
+        raise UsageError(f"{error}; {_hint(file)}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _hint(file: str) -> str:
+    from looptck.lesson4.scenario import Scenario as Other  # noqa: PLC0415 - see _report
+
+    try:
+        Other.model_validate_json(Path(file).read_text(encoding="utf-8"))
+    except ValueError:
+        return "`looptck scenario NAME` prints one of ag03"
+    return "it is a scenario of lesson4, and only those of ag03 are served"
 
 
 def _tell(line: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from looptck.adapter import Outcome, Run
 from looptck.observation import EventSeen, InvocationSeen, Observation, Status
 from looptck.observe import normal
-from looptck.observe.quiescence import HORIZON, LATE, QuiescentLoop, strangers
+from looptck.observe.quiescence import LATE, QuiescentLoop, strangers
 from looptck.observe.rig import Rig, key_of
 from looptck.observe.transport import transport
 from looptck.observe.watchdog import Watchdog
@@ -170,7 +170,7 @@ class _Drive:
         cancelled = False
         pending = set(tasks.values())
         while pending:
-            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._horizon)
+            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._timers)
             awaited: set[asyncio.Future[Any]] = {*pending, quiet}
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             self.loop.waiter = None
@@ -210,10 +210,9 @@ class _Drive:
             return SHORT
         return SHORT if self.rig.model_stage.held else LONG
 
-    def _horizon(self) -> float:
-        """Where nothing is held, a timer due before the limit may yet act, for as long as the window lasts."""
-        held = self.rig.tool_stage.held or self.rig.model_stage.held
-        return HORIZON if held else max(self.deadline - time.monotonic(), 0.0)
+    def _timers(self) -> bool:
+        """Where nothing is held, a timer due before the limit may yet act: a loop that backs off is not stuck."""
+        return not (self.rig.tool_stage.held or self.rig.model_stage.held)
 
     def _note(self, certainty: Certainty | Literal["late"]) -> None:
         order: tuple[Certainty | Literal["late"], ...] = (LATE, "certain", "threads", "window")

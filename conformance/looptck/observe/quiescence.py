@@ -3,7 +3,8 @@
 Quiescent means: no ready callback, no I/O, no timer due soon, and every other thread asleep with unchanged
 context-switch counters. Where the loop is alone (no other thread, no timer, no socket) that is a proof and is told at
 once. Otherwise it is an observation over a window, so it may only be used to judge upper bounds; whoever wants to
-conclude that something will *not* happen any more asks for a long window (`patience`).
+conclude that something will *not* happen any more asks for a long window (`patience`), and has timers awaited that are
+due before the deadline (`timers`): a loop that backs off for some seconds is alive.
 
 Thread states are read from /proc. Where there is none, a settling window without any recorded activity stands in.
 """
@@ -16,12 +17,15 @@ import os
 import selectors
 import threading
 import time
+import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVarTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextvars import Context
 
+_Given = TypeVarTuple("_Given")
 Certainty = Literal["certain", "threads", "window"]
 """What a quiescence rests on: a proof, sleeping threads, or a window in which nothing was recorded."""
 LATE: Literal["late"] = "late"
@@ -30,7 +34,9 @@ LATE: Literal["late"] = "late"
 POLL = 0.002
 """Seconds between two looks at the other threads."""
 HORIZON = 1.0
-"""A timer due later than this many seconds is a guard, not something about to happen."""
+"""Where timers are not awaited, one due later than this many seconds is a guard, not something about to happen."""
+POLLING = 0.3
+"""A timer set for fewer seconds than this is how somebody polls; what is set for longer will happen once."""
 SETTLE_AT_LEAST, SETTLE_TIMES = 0.1, 3
 """Where thread states tell nothing (a poller, no /proc): the least window in seconds, and how much longer it is."""
 
@@ -44,13 +50,22 @@ class _Waiter:
 
     future: asyncio.Future[Certainty | Literal["late"]]
     deadline: float
-    horizon: Callable[[], float]
+    timers: Callable[[], bool]
     patience: Callable[[], float]
     activity: Callable[[], int]
     last_activity: int
     active_at: float
     snapshot: dict[str, str] | None = None
     stable_at: float = field(default_factory=time.monotonic)
+
+    def note(self, now: float) -> None:
+        """Look whether anything was recorded."""
+        if self.activity() != self.last_activity:
+            self.last_activity, self.active_at = self.activity(), now
+
+    def settled(self, now: float) -> bool:
+        """Whether nothing was recorded for as long as makes a poller, or a loop whose threads are hidden, quiescent."""
+        return now - self.active_at >= max(SETTLE_AT_LEAST, self.patience() * SETTLE_TIMES)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -88,24 +103,34 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         self.waiter: _Waiter | None = None
         self.turns = 0
         self.strangers = strangers
+        self._timers: list[weakref.ref[asyncio.TimerHandle]] = []
         super().__init__(selector)
+
+    def call_at(
+        self, when: float, callback: Callable[[*_Given], object], *args: *_Given, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of any loop; timers that are no poller's are remembered."""
+        timer = super().call_at(when, callback, *args, context=context)
+        if when - self.time() >= POLLING:
+            self._timers.append(weakref.ref(timer))
+        return timer
 
     def quiet(
         self,
         patience: Callable[[], float],
         activity: Callable[[], int],
         deadline: float,
-        horizon: Callable[[], float] = lambda: HORIZON,
+        timers: Callable[[], bool] = lambda: False,
     ) -> asyncio.Future[Certainty | Literal["late"]]:
         """A future that is done once the loop is quiescent, or with `LATE` at the deadline (of `time.monotonic`).
 
         `patience()` is the window in seconds that an uncertain quiescence must last, asked anew at every look;
-        `activity()` is a number that changes whenever the run got anywhere, and a timer due within `horizon()` seconds
-        is something that will happen. One caller at a time; the deadline is no
-        timer of the loop, which would make every quiescence uncertain.
+        `activity()` is a number that changes whenever the run got anywhere; `timers()` is whether a timer that is due
+        before the deadline has to be awaited, also if that takes longer than the window. One caller at a time; the
+        deadline is no timer of the loop, which would make every quiescence uncertain.
         """
         future: asyncio.Future[Certainty | Literal["late"]] = self.create_future()
-        self.waiter = _Waiter(future, deadline, horizon, patience, activity, activity(), time.monotonic())
+        self.waiter = _Waiter(future, deadline, timers, patience, activity, activity(), time.monotonic())
         return future
 
     def look(
@@ -122,17 +147,17 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
             self.tell(waiter, "certain")
             return None
         now = time.monotonic()
-        if waiter.activity() != waiter.last_activity:
-            waiter.last_activity, waiter.active_at = waiter.activity(), now
+        waiter.note(now)
         if threads is None or threads != waiter.snapshot:
             waiter.snapshot, waiter.stable_at = threads, now
-        timer_soon = timeout is not None and timeout < waiter.horizon()
-        patience = waiter.patience()
-        if HAS_PROC and not timer_soon and threads is not None and now - waiter.stable_at >= patience:
+        horizon = waiter.deadline - now if waiter.timers() else HORIZON
+        timer_soon = timeout is not None and timeout < horizon
+        still = now - max(waiter.stable_at, waiter.active_at)
+        if HAS_PROC and not timer_soon and threads is not None and still >= waiter.patience():
             self.tell(waiter, "threads")
             return None
         asleep = threads is not None or not HAS_PROC
-        if asleep and now - waiter.active_at >= _settling(waiter):
+        if asleep and waiter.settled(now) and not self._awaits_timer(waiter):
             self.tell(waiter, "window")
             return None
         return POLL if timeout is None else min(POLL, timeout)
@@ -140,21 +165,24 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
     def look_while_busy(self, waiter: _Waiter) -> None:
         """Callbacks are ready: a loop that only ever yields is quiescent once nothing is recorded for a window."""
         now = time.monotonic()
-        if waiter.activity() != waiter.last_activity:
-            waiter.last_activity, waiter.active_at = waiter.activity(), now
-        elif now - waiter.active_at >= _settling(waiter) and other_threads(self.strangers) is not None:
+        waiter.note(now)
+        if waiter.settled(now) and not self._awaits_timer(waiter) and other_threads(self.strangers) is not None:
             self.tell(waiter, "window")
+
+    def _awaits_timer(self, waiter: _Waiter) -> bool:
+        """Whether something other than polling is to happen before the deadline, and is to be waited for."""
+        if not waiter.timers():
+            return False
+        known = [timer for ref in self._timers if (timer := ref()) is not None and not timer.cancelled()]
+        pending = [timer for timer in known if getattr(timer, "_scheduled", False)]  # asyncio's mark until it fires
+        self._timers = [weakref.ref(timer) for timer in pending]
+        return any(timer.when() <= waiter.deadline for timer in pending)
 
     def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:
         """Let the waiter know, once."""
         self.waiter = None
         if not waiter.future.done():
             waiter.future.set_result(certainty)
-
-
-def _settling(waiter: _Waiter) -> float:
-    """Seconds without activity after which a poller, or a loop whose threads cannot be seen, counts as quiescent."""
-    return max(SETTLE_AT_LEAST, waiter.patience() * SETTLE_TIMES)
 
 
 def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:

@@ -64,7 +64,7 @@ class SpanLog(SpanProcessor):
             id=self._numbers[_id(span)],
             parent=self._numbers.get(parent, "elsewhere") if parent else "",
             name=normal.text(span.name),
-            kind=span.kind.name,
+            kind=normal.text(getattr(span.kind, "name", span.kind)),  # a loop may give anything as the kind
             attributes={normal.text(key): normal.plain(value) for key, value in (span.attributes or {}).items()},
             status=span.status.status_code.name,
             ended=span.end_time is not None,

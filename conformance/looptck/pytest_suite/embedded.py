@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from looptck.adapter import NoInterfaceError, told
-from looptck.adapting import NoAdapterError
+from looptck.adapter import NoInterfaceError
+from looptck.adapting import NoAdapterError, called, looking
 from looptck.profile import profile_of
 from looptck.pytest_suite.items import CheckItem, items
 from looptck.pytest_suite.plugin import plugin_of
 from looptck.pytest_suite.settings import Given, known_target, settings
 from looptck.pytest_suite.suite import Suite
-from looptck.target import BrokenTargetError, Loader
+from looptck.target import Loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,19 +70,21 @@ class Embedded(pytest.File):
 
 
 def _name(loop: Any) -> str:
-    return str(getattr(loop, "__qualname__", None) or getattr(loop, "name", None) or type(loop).__qualname__)
+    try:
+        return str(getattr(loop, "__qualname__", None) or getattr(loop, "name", None) or type(loop).__qualname__)
+    except Exception:  # noqa: BLE001 - a property of the loop's own may raise anything
+        return type(loop).__qualname__
 
 
 def _load(loop: Any, profile: str) -> Any:
     """The adapter of what a conftest.py has in hand; a function is called first, for the module of what it gives."""
     try:
-        made = loop() if callable(loop) and not isinstance(loop, type) and not hasattr(loop, "lacks") else loop
-    except Exception as error:
-        msg = f"{_name(loop)}() raised {told(error)}"
-        raise BrokenTargetError(msg) from error
-    thing = made if isinstance(made, type) else type(made)
-    try:
-        return profile_of(profile).adapt(made, inspect.getmodule(thing) or ModuleType(thing.__module__))
+        with looking():
+            maker = callable(loop) and not isinstance(loop, type) and not hasattr(loop, "lacks")
+            made = called(loop) if maker else loop
+            thing = made if isinstance(made, type) else type(made)
+            module = inspect.getmodule(thing) or ModuleType(thing.__module__)
+        return profile_of(profile).adapt(made, module)
     except NoAdapterError as error:
         msg = f"{_name(loop)} {error}"
         raise NoInterfaceError(msg) from error

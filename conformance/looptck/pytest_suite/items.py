@@ -87,6 +87,8 @@ class CheckItem(pytest.Item):
             if report.told_apart():
                 finding = check.function(self.suite.profile.evidence(scenario, observation))
             raise CheckError(report.statement, self._told(self.judgement), scenario, observation, finding)
+        if report.verdict != "pass":  # with --runxfail nothing is excused, and what was not judged has not passed
+            raise NotJudgedError(report.message.strip().rpartition("\n")[2], self._told(self.judgement))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it is from and what it is called at the head of its failure."""

@@ -14,8 +14,9 @@ from looptck.observe import LIMIT
 from looptck.profile import PROFILES
 from looptck.report.excuses import KnownFailuresError, load_known
 from looptck.report.model import Isolation
-from looptck.requirements import requirement_set
-from looptck.target import REFERENCES, UnknownTargetError, parse_target
+from looptck.requirements import version_asked
+from looptck.suite import SEEDS
+from looptck.target import REFERENCES, UnknownTargetError, parse_target, split_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from looptck.target import Target
 
-SEEDS = 1_000_000
 SEED = "looptck_seed"
 """The seed's place in what pytest-xdist hands its workers."""
 _SEED = pytest.StashKey[int]()
@@ -119,11 +119,8 @@ def seed_of(config: pytest.Config) -> int:
 
 def known_target(asked: Given, profile: str) -> Target:
     """The target that was named; nothing is imported."""
-    place, colon, name = asked.text.rpartition(":")
-    if asked.text.endswith(".py"):
-        text = asked.file(asked.text)
-    else:
-        text = f"{asked.file(place)}{colon}{name}" if place.endswith(".py") else asked.text
+    place, name = split_target(asked.text)
+    text = asked.file(place) + (f":{name}" if name else "") if place.endswith(".py") else asked.text
     try:
         return parse_target(text, {"reference": REFERENCES[profile]})
     except UnknownTargetError as error:
@@ -163,13 +160,13 @@ def _limit(asked: Given | None) -> float:
 
 
 def _pinned(asked: Given | None, profile: str) -> int:
-    newest = requirement_set(_known_profile(profile)).version
+    name = _known_profile(profile)
     if asked is None:
-        return newest
-    version = _number(asked, 1)
-    if version > newest:
-        raise asked.wrong(f"the newest of {profile} is {newest}")
-    return version
+        return version_asked(name, None)
+    try:
+        return version_asked(name, _number(asked, 1))
+    except ValueError as error:
+        raise asked.wrong(str(error)) from None
 
 
 def _number(asked: Given, least: int) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from looptck import session
 from looptck.describe import Description, describe
+from looptck.endless import Patience
 from looptck.profile import Profile, profile_of
 from looptck.report.excuses import excused, stale
 from looptck.suite.labels import Labels
@@ -53,6 +54,13 @@ class Suite:
     settings: Settings
     repeatable: bool = True
     _observed: dict[str, dict[str, tuple[Any, Any]]] = field(default_factory=dict)
+    _patience: Patience = field(default_factory=Patience)
+
+    def __post_init__(self) -> None:
+        """In this process a module is imported once, whoever asks for it first."""
+        self._suits = isinstance(self.load, Loader)
+        if self.settings.isolation == "none":
+            self.load = cache(self.load)
 
     @property
     def profile(self) -> Profile:
@@ -67,15 +75,13 @@ class Suite:
     @cached_property
     def description(self) -> Description:
         """The adapter's name and lacks, or why there is none."""
-        if self.settings.isolation == "none":
-            self.load = cache(self.load)  # all in this process: a module is imported once
         with _own_warnings():
             return describe(self.load, isolated=self.settings.isolation != "none", limit=self.settings.limit)
 
     @property
     def isolation(self) -> Isolation:
         """The one that was asked for, else the one that suits the target."""
-        suits = self.description.isolation if isinstance(self.load, Loader) else "fork"
+        suits = self.description.isolation if self._suits else "fork"
         return self.settings.isolation or suits
 
     def judge(self, test: Test, check: Check, peers: Iterable[tuple[Test, Check]]) -> Judgement:
@@ -93,7 +99,7 @@ class Suite:
         return self._observed[test.name]
 
     def explain(self, judgement: Judgement, again: str) -> str:
-        """What `looptck check` prints of a check that did not pass, with `again` for its own command if not empty."""
+        """What `looptck check` prints of a check that did not pass, with `again` as the command if it is not empty."""
         from rich.console import Console  # noqa: PLC0415 - only for a failure
 
         from looptck.report.console import print_failures  # noqa: PLC0415 - likewise
@@ -108,11 +114,13 @@ class Suite:
             seed=with_.seed,
             isolation=self.isolation,
             requirements=with_.pinned,
+            asked=with_.isolation or "auto",
+            limit=with_.limit,
         )
         out = io.StringIO()
-        print_failures(Console(file=out, width=WIDTH, color_system=None), whole, {test.name: self._observed[test.name]})
-        lines = [line.rstrip() for line in out.getvalue().strip().splitlines()]
-        return "\n".join(f"  again: {again}" if again and line.startswith("  again: ") else line for line in lines)
+        console, seen = Console(file=out, width=WIDTH, color_system=None), {test.name: self._observed[test.name]}
+        print_failures(console, whole, seen, (lambda _check_id: again) if again else None)
+        return "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
 
     def _at_once(self, test: Test, check: Check, other_test: Test, other: Check) -> bool:
         """Whether to observe for another check when one is to be judged.
@@ -139,7 +147,14 @@ class Suite:
             return
         with _own_warnings():
             with_ = self.settings
-            runs = session.observe_all(chosen, self.load, isolation=self.isolation, jobs=with_.jobs, limit=with_.limit)
+            runs = session.observe_all(
+                chosen,
+                self.load,
+                isolation=self.isolation,
+                jobs=with_.jobs,
+                limit=with_.limit,
+                patience=None if with_.worker else self._patience,  # what a worker is given depends on time
+            )
             for done in runs:
                 self._observed[done.test.name].update(done.observed)
 

@@ -1,19 +1,25 @@
-"""The command that repeats a report, or one check of it, with the same values. Pure."""
+"""The command that repeats a report, or one check of it, with the same values and limits. Pure."""
 
 from __future__ import annotations
 
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from looptck.observe import LIMIT
+from looptck.requirements import requirement_set
+
 if TYPE_CHECKING:
     from looptck.report.model import Report
 
 
 def again(report: Report, check_id: str = "") -> str:
-    """The command line; for one check where its id is given."""
+    """The command line; for one check where its id is given. A file of known failures is left out: it only excuses."""
     parts = ["looptck", "check", quote(report.target), "--profile", report.profile]
     parts += ["-k", check_id] if check_id else []
     parts += ["--seed", str(report.seed)]
+    parts += ["--limit", f"{report.limit:g}"] if report.limit != LIMIT else []
+    newest = requirement_set(report.profile).version
+    parts += ["--requirements", str(report.requirements)] if report.requirements != newest else []
     usual = report.isolation == "fork" and report.isolation_asked == "auto"
     parts += [] if usual else ["--isolation", report.isolation]
     return " ".join(parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -10,10 +12,11 @@ from rich.table import Table
 from looptck.profile import profile_of
 from looptck.report.again import again
 from looptck.report.beside import pairs
-from looptck.report.text import LONGEST, text_of
+from looptck.report.diagnosis import headline, remarks
+from looptck.report.text import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -22,23 +25,41 @@ if TYPE_CHECKING:
 
 _STYLES = {"pass": "green", "fail": "bold red", "skip": "yellow", "incomplete": "magenta", "fault": "bold red reverse"}
 _ROWS = 12
+MOST_EXPLAINED = 20
+"""Failures that are explained at length: of a loop that is just begun nearly everything fails."""
 _MARKED = "[bold red]≠[/]"
 
 
 def print_test(console: Console, test: TestReport, width: int = 40) -> None:
     """One line: verdict, name, how many of its checks passed."""
     passed = sum(check.verdict == "pass" for check in test.checks)
-    notes = sum(check.verdict == "fail" and check.level == "should" for check in test.checks)
     style = _STYLES[test.verdict]
     count = f"{passed}/{len(test.checks)} checks"
-    note = f"  [yellow]{notes} of good sense failed[/]" if notes else ""
+    excused = _excused(test.checks)
+    note = f"  [yellow]{excused} failed[/]" if excused else ""
     console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<{width}} {count:>13}{note}", highlight=False)
 
 
-def print_failures(console: Console, report: Report, observed: Mapping[str, Observed]) -> None:
-    """Every check that failed or could not be judged; the same obstacle of several checks is told once."""
+def _excused(checks: Iterable[CheckReport]) -> str:
+    """How many of them did not pass and decide nothing, by the reason: so many known, new, of good sense."""
+    failed = [check for check in checks if check.verdict in {"fail", "incomplete"} and not check.decides()]
+    kinds = Counter("known" if check.known else "new" if check.news else "of good sense" for check in failed)
+    return ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+
+
+def print_failures(
+    console: Console, report: Report, observed: Mapping[str, Observed], repeat: Callable[[str], str] | None = None
+) -> None:
+    """Every check that failed or could not be judged; the same obstacle of several checks is told once.
+
+    The first `MOST_EXPLAINED` failures are explained, each with its run; the others have a line each. `repeat` gives
+    the command that repeats a check by its id; it is `looptck check` where there is none.
+    """
+    repeat = repeat or partial(again, report)
     told: set[str] = set()
     drawn: set[tuple[str, str]] = set()
+    rest: list[CheckReport] = []
+    explained = 0
     for test in report.tests:
         for check in test.checks:
             if check.verdict in {"pass", "skip"} or check.known:
@@ -48,7 +69,11 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
                 if key not in told:
                     told.add(key)
                     _print_obstacle(console, test, check, observed[test.name])
-                    _print_again(console, report, check)
+                    _print_again(console, repeat(check.id))
+                continue
+            explained += 1
+            if explained > MOST_EXPLAINED:
+                rest.append(check)
                 continue
             _print_failure(console, check)
             if (test.name, check.scenario) not in drawn:
@@ -57,7 +82,17 @@ def print_failures(console: Console, report: Report, observed: Mapping[str, Obse
                 _print_output(console, observed[test.name], check)
             else:
                 console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
-            _print_again(console, report, check)
+            _print_again(console, repeat(check.id))
+    _print_rest(console, rest)
+
+
+def _print_rest(console: Console, rest: Sequence[CheckReport]) -> None:
+    if rest:
+        console.print(f"\n{len(rest)} more failed; -k ID explains one, --html all of them:", highlight=False)
+    for check in rest:
+        console.print(
+            f"  {check.id:<32} {check.statement}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis"
+        )
 
 
 def print_excused(console: Console, report: Report) -> None:
@@ -74,19 +109,37 @@ def print_grounds(console: Console, windows: int) -> None:
         console.print(f"{windows} scenario(s) came to rest only by a settling window: a loop that polls, or no /proc")
 
 
+def print_diagnosis(console: Console, report: Report) -> None:
+    """Which of the kit's mutants fail the same checks, where there is a diagnosis."""
+    if report.diagnosis is None:
+        return
+    console.print(f"\n[bold]diagnosis[/] {escape(headline(report.diagnosis))}", highlight=False)
+    named = report.diagnosis.kind == "same" and len(report.diagnosis.mutants) == 1
+    for mutant, lines in remarks(report.diagnosis):
+        if not named:
+            console.print(f"  [bold]{mutant.id}[/] {escape(mutant.title)}", highlight=False)
+        for line in lines:
+            console.print(f"  {line}" if named else f"    {line}", markup=False, highlight=False)
+    for mutant in report.diagnosis.mutants[:1]:
+        console.print(f"  more: looptck explain {mutant.id} --profile {report.profile}", markup=False, highlight=False)
+
+
 def print_summary(console: Console, report: Report, seconds: float) -> None:
     """The last line: what was run, and the verdict."""
     counts = report.counts.model_dump(by_alias=True)
     shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    excused = _excused(check for test in report.tests for check in test.checks)
+    shown += f" ({excused})" if excused else ""
     head = f"[{_STYLES[report.verdict]}]{report.verdict.upper()}[/]"
     place = f"{report.target} against {report.profile}"
-    console.print(f"\n{head} {escape(place)}: {shown} in {seconds:.1f} s (seed {report.seed})", highlight=False)
+    line = f"\n{head} {escape(place)}: {shown} in {seconds:.1f} s (seed {report.seed})"
+    console.print(line, highlight=False, soft_wrap=True)
 
 
 def _print_obstacle(console: Console, test: TestReport, check: CheckReport, observed: Observed) -> None:
     same = [other.id for other in test.checks if other.message == check.message]
     console.print(f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{test.name}[/]", highlight=False)
-    console.print(f"  {check.message}", markup=False, highlight=False)
+    console.print(f"  {check.message}", markup=False, highlight=False, soft_wrap=True)
     listed = ", ".join(same[:4]) + (f" and {len(same) - 4} more" if len(same) > 4 else "")  # noqa: PLR2004 - one line
     console.print(f"  scenario {check.scenario}; checks: {listed}", markup=False, highlight=False)
     _print_output(console, observed, check)
@@ -106,8 +159,8 @@ def _weight(check: CheckReport) -> str:
     return f"news since requirements {check.since}, {check.level}" if check.news else check.level
 
 
-def _print_again(console: Console, report: Report, check: CheckReport) -> None:
-    console.print(f"  again: {again(report, check.id)}", markup=False, highlight=False, soft_wrap=True)
+def _print_again(console: Console, command: str) -> None:
+    console.print(f"  again: {command}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_output(console: Console, observed: Observed, check: CheckReport) -> None:
@@ -124,7 +177,8 @@ def _beside(check: CheckReport) -> Table:
     for pair in pairs(check.expected, check.seen):
         table.add_row(escape(pair.label), escape(pair.expected), escape(pair.seen), _MARKED if pair.differs else "")
     for other in check.alternatives:
-        table.add_row("or", escape(text_of(other)), "", "")
+        for pair in pairs(other, other):
+            table.add_row(escape(f"or {pair.label}".rstrip()), escape(pair.expected), "", "")
     return table
 
 

@@ -67,7 +67,9 @@ def stale(reports: Iterable[TestReport], known: Mapping[str, str]) -> list[str]:
 
 
 def why_excused(check: CheckReport) -> str:
-    """Why a failure of this check decides nothing, in a few words; empty where it decides."""
+    """Why a failure of this check decides nothing, in a few words; empty where it decides, as a fault always does."""
+    if check.verdict == "fault":
+        return ""
     if check.known:
         return f"known failure ({check.known})"
     if check.news:

@@ -24,7 +24,10 @@ class FolderError(Exception):
 
 
 class RunFolder:
-    """A folder of results being written. Every line is on disk when `add` returns, whatever happens to this process."""
+    """A folder of results being written. Every line is on disk when `add` returns, whatever happens to this process.
+
+    Where a line cannot be written, `add` and `finish` raise `FolderError`.
+    """
 
     def __init__(self, place: Path, header: dict[str, Any]) -> None:
         """Move what an earlier run left there aside and write the header. Raises `FolderError`."""
@@ -46,9 +49,13 @@ class RunFolder:
         self._line({"type": "footer", **footer})
 
     def _line(self, value: dict[str, Any]) -> None:
-        self._file.write(json.dumps(value) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        try:
+            self._file.write(json.dumps(value) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            msg = f"{self._file.name}: {error.strerror}"
+            raise FolderError(msg) from None
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +77,8 @@ def read_run(place: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[st
     except (OSError, ValueError) as error:
         msg = f"{place}: {getattr(error, 'strerror', None) or error}"
         raise FolderError(msg) from None
-    if not lines or not isinstance(lines[0], dict) or lines[0].get("schema") != SCHEMA:
+    typed = bool(lines) and all(isinstance(line, dict) and "type" in line for line in lines)
+    if not typed or lines[0].get("schema") != SCHEMA:
         msg = f"{place / RESULTS} does not begin with a header of looptck"
         raise FolderError(msg)
     footer = lines.pop() if lines[-1]["type"] == "footer" else None
@@ -82,7 +90,7 @@ def _make_room(place: Path) -> None:
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         return
     if not _is_ours(place):
-        msg = "is there and holds no results of looptck; name another folder"
+        msg = "is there and holds something else than results of looptck; name another folder"
         raise ValueError(msg)
     old = place.with_name(place.name + ".old")
     if old.exists():
@@ -94,8 +102,9 @@ def _make_room(place: Path) -> None:
 
 
 def _is_ours(place: Path) -> bool:
+    """Whether it holds the results of a run and nothing else."""
     try:
         read_run(place)
-    except FolderError:
+        return [entry.name for entry in place.iterdir()] == [RESULTS]
+    except (FolderError, OSError):
         return False
-    return True

@@ -7,13 +7,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
 from looptck.report.text import text_of
+from looptck.target import DEFAULT_NAME, split_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from looptck.report.model import CheckReport, Report
+    from looptck.report.model import CheckReport, Diagnosis, Report
 
 MOST_ANNOTATIONS = 9
 """Of one kind in one step; GitHub shows ten, and the last says that there are more."""
@@ -42,8 +44,9 @@ def check_annotations(report: Report) -> list[str]:
     wrong = [check for check in _checks(report) if check.verdict not in {"pass", "skip"}]
     errors = [annotation("error", check.id, _told(check), place) for check in wrong if not why_excused(check)]
     errors += [annotation("error", "known failures", line) for line in report.stale]
-    news = [annotation("notice", check.id, f"news: {_told(check)}", place) for check in wrong if check.news]
-    return limited("error", errors) + limited("notice", news)
+    news = [check for check in wrong if check.news and why_excused(check)]
+    notices = [annotation("notice", check.id, f"news: {_told(check)}", place) for check in news]
+    return limited("error", errors) + limited("notice", notices)
 
 
 def _told(check: CheckReport) -> str:
@@ -58,16 +61,15 @@ def _checks(report: Report) -> list[CheckReport]:
 
 def _place(target: str) -> tuple[str, int, int] | None:
     """File and lines of the class that a target names; none for a target that is no file."""
-    file, extension, name = target.partition(".py")
-    if not extension:
+    path, name = split_target(target)
+    if not path.endswith(".py"):
         return None
-    path, name = file + extension, name.removeprefix(":") or "Agent"
     try:
         module = ast.parse(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):
         return path, 1, 1
     for node in module.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == (name or DEFAULT_NAME):
             return path, node.lineno, node.lineno
     return path, 1, 1
 
@@ -89,11 +91,20 @@ def check_summary(report: Report) -> str:
         lines.append(
             f"| {test.name} | {test.section} | {_ICONS[test.verdict]} {test.verdict} | {passed}/{len(test.checks)} |"
         )
+    lines += _diagnosis(report.diagnosis) if report.diagnosis is not None else []
     wrong = [check for check in _checks(report) if check.verdict not in {"pass", "skip"}]
     for check in wrong:
         lines += ["", *_details(check)]
     lines += ["", *(f"* **stale:** {_cell(line)}" for line in report.stale)]
     return clipped("\n".join(lines).rstrip() + "\n")
+
+
+def _diagnosis(diagnosis: Diagnosis) -> list[str]:
+    lines = ["", f"**Diagnosis:** {_cell(headline(diagnosis))}", ""]
+    for mutant, told in remarks(diagnosis):
+        lines.append(f"* **{_cell(mutant.id)}** {_cell(mutant.title)}")
+        lines += [f"  * {_cell(line)}" for line in told]
+    return lines
 
 
 def clipped(text: str) -> str:

@@ -53,7 +53,7 @@ def _outcome(check: CheckReport) -> ET.Element | None:
     if check.verdict == "skip":
         return ET.Element("skipped", message=_xml(check.message))
     excuse = why_excused(check)
-    if excuse and check.verdict != "fault":
+    if excuse:
         return ET.Element("skipped", message=_xml(f"{excuse}: {check.statement}"))
     tag = "failure" if check.verdict == "fail" else "error"
     found = ET.Element(tag, type=check.verdict, message=_xml(check.statement))

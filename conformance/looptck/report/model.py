@@ -84,11 +84,49 @@ class Kit(Data):
     version: str
 
 
+class Likeness(Data):
+    """A mutant of the kit beside the loop, over the checks that were evaluated.
+
+    `explanation` is of its pitfall, `check` the one that is meant for it, `statement` what that states. `others` are
+    the mutants that fail the same of these checks. Numbers of checks: `shared` fail in both, `extra` only in the loop,
+    `missing` only in the mutant; `unseen` fail in the mutant and were not evaluated.
+    """
+
+    id: str
+    title: str
+    pitfall: int | str | None
+    explanation: str
+    check: str
+    statement: str
+    others: list[str]
+    shared: int
+    extra: int
+    missing: int
+    unseen: int
+
+
+class Diagnosis(Data):
+    """Which mutants fail the checks that the loop fails. It is a likeness: it decides nothing, and proves nothing.
+
+    `same`: each of `mutants` does. `together`: what they fail is just that if taken together. `near`: none does, and
+    these are the nearest. `unlike`: none is near. `more` is how many more mutants, unions or near ones there are. Of
+    the `checks` of the suite so many were `evaluated`, of which `failed`.
+    """
+
+    kind: Literal["same", "together", "near", "unlike"]
+    mutants: list[Likeness]
+    more: int
+    failed: int
+    evaluated: int
+    checks: int
+
+
 class Report(Data):
     """A whole run of a suite against one target.
 
     `requirements` is the version of the requirement set that decides; `stale` are lines about entries of the known
-    failures that are not true.
+    failures that are not true. `limit` is the real time of one scenario, in seconds. There is a `diagnosis` where
+    enough was evaluated and something of it failed.
     """
 
     schema_name: Literal["looptck-check-1"] = Field(default=CHECK_SCHEMA, alias="schema")
@@ -99,11 +137,13 @@ class Report(Data):
     seed: int
     isolation: Isolation
     isolation_asked: Asked = "auto"
+    limit: float = 10.0
     python: str
     verdict: Verdict
     counts: Counts
     tests: list[TestReport]
     stale: list[str] = []
+    diagnosis: Diagnosis | None = None
 
     def exit_code(self) -> int:
         """The documented exit code."""
@@ -123,13 +163,8 @@ def verdict_of(checks: list[CheckReport]) -> Verdict:
     if any(check.verdict == "fault" for check in checks):
         return "fault"
     deciding = [check.verdict for check in checks if check.decides()]
-    return worst(deciding or [_excused(check) for check in checks])
-
-
-def _excused(check: CheckReport) -> Verdict:
-    """The verdict of a check that decides nothing: where all are of this kind, a failure is none."""
-    expected = check.verdict == "fail" or (check.known and check.verdict == "incomplete")
-    return "pass" if expected else check.verdict
+    # Where none decides, a failure is none; but what could not be judged is no pass.
+    return worst(deciding or ["pass" if check.verdict == "fail" else check.verdict for check in checks])
 
 
 def counts_of(checks: list[CheckReport]) -> Counts:

@@ -83,14 +83,14 @@ class _Run:
         """Its model calls; those past the cap or a budget are beyond."""
         cap = self._cap()
         for number, (stretch, _) in enumerate(self.models, 1):
-            late = f"beyond the cap of {cap}" if number > cap else self.late(stretch.start)
+            late = f"beyond the cap of {cap}" if number > cap > 0 else self.late(stretch.start)
             yield stretch.bar(str(number), f"model call {number} of {self.name}", late)
 
     def late(self, at: int) -> str:
         """Why nothing should begin at that place any more; empty where it may."""
         if any(line.at <= at for line in self.spent_at):
             return "a budget was passed before it"
-        beyond = self.models[self._cap() :]
+        beyond = self.models[self._cap() :] if self._cap() > 0 else []
         return "it follows a model call beyond the cap" if beyond and beyond[0][0].start < at else ""
 
     def lines(self) -> Iterator[Line]:
@@ -104,6 +104,7 @@ class _Run:
             yield Line(self.seen.ended, "end", f"end of {self.name}")
 
     def _cap(self) -> int:
+        """The cap. What a limit of zero means is left open, so nothing is drawn as beyond one."""
         given = self.evidence.scenario.options.max_iter
         return DEFAULT_MAX_ITER if given is None else given
 
@@ -119,7 +120,10 @@ def _models(evidence: Evidence, place: int) -> Iterator[tuple[_Stretch, Turn | N
 def _budgets(
     evidence: Evidence, seen: InvocationSeen, models: Sequence[tuple[_Stretch, Turn | None]]
 ) -> Iterator[Line]:
-    """Where a reply takes the run past one of its budgets, the first time of each. Denied calls are not counted."""
+    """Where a reply takes the run past one of its budgets, the first time of each. Denied calls are not counted.
+
+    What a budget of zero means is left open, so none is passed.
+    """
     options = evidence.scenario.options
     spent, wanted = Usage(), _wanted(evidence, _open_calls(seen.input))
     tokens, calls = options.max_tokens, options.max_tool_calls
@@ -130,10 +134,10 @@ def _budgets(
         if turn is not None:
             spent += turn.usage.usage() if turn.usage is not None and turn.error is None else Usage()
             wanted += _wanted(evidence, [call.call() for call in turn.calls])
-        if tokens is not None and spent.total > tokens:
+        if tokens and spent.total > tokens:
             yield Line(at, "budget", f"tokens: {spent.total} > {tokens}")
             tokens = None
-        if calls is not None and wanted > calls:
+        if calls and wanted > calls:
             yield Line(at, "budget", f"calls: {wanted} > {calls}")
             calls = None
 

@@ -139,6 +139,15 @@ def requirement_set(profile: str) -> RequirementSet:
     raise KeyError(profile)
 
 
+def version_asked(profile: str, version: int | None) -> int:
+    """The version of the set that is to decide, the newest for None. Raises `ValueError`, one line, for a later one."""
+    newest = requirement_set(profile).version
+    if version is not None and version > newest:
+        msg = f"the newest of {profile} is {newest}"
+        raise ValueError(msg)
+    return newest if version is None else version
+
+
 @cache
 def requirements(profile: str) -> Mapping[str, Requirement]:
     """The records of a profile by their ids, in the order of its specification. Raises `KeyError` as above."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from looptck.canonical import canonical
 from looptck.contract.ag03 import DENIED_PREFIX, Message
-from looptck.serve.messages import is_json, same_arguments
+from looptck.serve.messages import is_json
 from looptck.serve.rules import Rules, Unjudged
 from looptck.suite.evidence import line
 from looptck.suite.model import Finding, equal
@@ -293,7 +294,7 @@ def _calls(message: Message, step: Step) -> list[str]:
     """The calls of a message as lines; arguments that the model wrote malformed may be anything."""
     malformed = {call.id for call in step.turn.calls if not is_json(call.arguments)}
     return [
-        f"{call.id} = {call.name}({'…' if call.id in malformed else same_arguments(call.arguments)})"
+        f"{call.id} = {call.name}({'…' if call.id in malformed else canonical(call.arguments)})"
         for call in message.tool_calls
     ]
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, cast
 
+from looptck.canonical import canonical
 from looptck.contract.messages import Message, Role, ToolCall
 
 _ROLES = {"developer": "system"}
@@ -58,14 +59,6 @@ def content_text(content: Any) -> str:
     return "".join(_part(part) for part in content)
 
 
-def same_arguments(text: str) -> str:
-    """Arguments that are the same JSON value in one form: `1` and `1.0` are one number. No JSON stays as it is."""
-    try:
-        return json.dumps(json.loads(text, parse_float=_number), sort_keys=True, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return text
-
-
 def is_json(text: str) -> bool:
     """Whether arguments parse at all."""
     try:
@@ -77,13 +70,8 @@ def is_json(text: str) -> bool:
 
 def comparable(message: Message) -> Message:
     """The message with the arguments of its calls in the one form."""
-    calls = tuple(ToolCall(call.id, call.name, same_arguments(call.arguments)) for call in message.tool_calls)
+    calls = tuple(ToolCall(call.id, call.name, canonical(call.arguments)) for call in message.tool_calls)
     return Message(message.role, message.content, calls, message.tool_call_id)
-
-
-def _number(text: str) -> int | float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
 
 
 def _part(part: Any) -> str:
@@ -99,7 +87,7 @@ def _call(node: Any) -> ToolCall:
     known = function if isinstance(function, dict) else {}
     arguments = known.get("arguments")
     text = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
-    return ToolCall(str(call.get("id")), str(known.get("name")), same_arguments(text))
+    return ToolCall(str(call.get("id")), str(known.get("name")), canonical(text))
 
 
 def _tools(body: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from looptck.contract import lesson4
-from looptck.contract.lesson4 import Completion, MessageDict, Stop, ToolResult
+from looptck.contract.lesson4 import Completion, FatalToolError, MessageDict, Stop, ToolResult, Usage  # noqa: F401
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from looptck.suite.model import Test
 
 PROFILES = ("ag03", "lesson4")
+SEEDS = 1_000_000
+"""Seeds that are drawn are smaller; given ones may be any number from 0."""
 
 
 def tests_of(profile: str) -> tuple[Test, ...]:

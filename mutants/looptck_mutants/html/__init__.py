@@ -19,18 +19,18 @@ from looptck_mutants.html.view import columns_of, exhibits_of, outcome_of
 from looptck_mutants.stryker import stryker_report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import MutantsReport
+    from looptck_mutants.project import Project
 
 __all__ = ["mutants_html"]
 
 
-def mutants_html(report: MutantsReport, mutants: Sequence[Mutant], sources: Mapping[str, str]) -> str:
+def mutants_html(report: MutantsReport, project: Project, sources: Mapping[str, str]) -> str:
     """The page as text, to be written as UTF-8. The arguments, and what is raised, are those of `stryker_report`."""
-    stryker = stryker_report(report, mutants, sources)
-    exhibits = exhibits_of(report, mutants, stryker)
+    stryker = stryker_report(report, project, sources)
+    exhibits = exhibits_of(report, project, stryker)
     script = _text("html", "templates", "script.js")
     elements = _text("vendor", "mutation-test-elements.js")
     pages = Environment(
@@ -38,6 +38,7 @@ def mutants_html(report: MutantsReport, mutants: Sequence[Mutant], sources: Mapp
     )
     return pages.get_template("mutants.html.jinja").render(
         report=report,
+        project=project,
         version=__version__,
         outcome=outcome_of(report),
         exhibits=exhibits,

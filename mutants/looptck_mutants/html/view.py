@@ -8,15 +8,16 @@ from posixpath import commonpath, dirname, relpath
 from typing import TYPE_CHECKING, Any
 
 from looptck.suite import tests_of
+from looptck_mutants.judges import groups_of, letter, own_judge
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
-from looptck_mutants.stryker import label_of, patch_text
+from looptck_mutants.stryker import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from looptck.suite.model import Test
-    from looptck_mutants.manifest import Mutant
+    from looptck_mutants.judges import Group
     from looptck_mutants.outcome import Fate, MutantReport, MutantsReport
+    from looptck_mutants.project import Project
 
 _MANY = (1, 2, 4, 8)
 """From how many failed checks on a cell of the matrix gets its next shade."""
@@ -88,11 +89,11 @@ class Column:
         return [word for word in _WORD.findall(self.name) if word]
 
 
-def exhibits_of(report: MutantsReport, mutants: Sequence[Mutant], stryker: Mapping[str, Any]) -> list[Exhibit]:
+def exhibits_of(report: MutantsReport, project: Project, stryker: Mapping[str, Any]) -> list[Exhibit]:
     """The mutants in the order of the report; `stryker` is the report that the source view is given."""
-    arguments = {mutant.id: mutant.equivalent or "" for mutant in mutants}
-    tests = tests_of(report.profile)
-    statements = {check.id: check.statement for test in tests for check in test.checks}
+    arguments = {mutant.id: mutant.equivalent or "" for mutant in project.mutants}
+    groups = groups_of(report)
+    statements = {check.id: check.statement for test in tests_of(report.profile) for check in test.checks}
     links = _links(stryker)
     return [
         Exhibit(
@@ -101,8 +102,8 @@ def exhibits_of(report: MutantsReport, mutants: Sequence[Mutant], stryker: Mappi
             label=label_of(mutant),
             argument=arguments.get(mutant.id, ""),
             statement=statements.get(mutant.killer.check, ""),
-            cells=tuple(_cell(test, mutant) for test in tests),
-            diff=tuple(_diff(patch_text(report.profile, mutant))),
+            cells=tuple(_cell(group, mutant) for group in groups),
+            diff=tuple(_diff(project.patch_text(mutant))),
             links=tuple(links.get(mutant.id, {}).items()),
         )
         for mutant in report.mutants
@@ -114,7 +115,7 @@ def columns_of(exhibits: Sequence[Exhibit]) -> list[Column]:
     columns = zip(*(exhibit.cells for exhibit in exhibits), strict=True)
     return [
         Column(
-            letter=chr(ord("A") + place),
+            letter=letter(place),
             name=cells[0].test,
             noticed=sum(bool(cell.failed) for cell in cells),
             hit=sum(cell.hit for cell in cells),
@@ -135,13 +136,12 @@ def fate_name(fate: Fate) -> str:
     return fate.replace("_", " ")
 
 
-def _cell(test: Test, mutant: MutantReport) -> Cell:
-    own = mutant.killer.check
-    failed = [check for check in test.checks if check.id in mutant.killed_by]
+def _cell(group: Group, mutant: MutantReport) -> Cell:
+    own = own_judge(mutant)
     return Cell(
-        test=test.name,
-        failed=tuple(Failed(check.id, check.statement, meant=check.id == own) for check in failed),
-        meant=test.name == mutant.killer.test,
+        test=group.name,
+        failed=tuple(Failed(each.id, each.statement, meant=each.id == own) for each in group.failed(mutant)),
+        meant=own in {each.id for each in group.judges},
     )
 
 

@@ -42,6 +42,7 @@ class PydanticAIAdapter:
     isolation = "process"
     lacks: Mapping[str, str] = {
         "max_parallel_tools": "the calls of a turn all run at once, or one after the other: there is no number to set",
+        "result_twice": "a run is awaited once and gives a value: there is nothing to await again",
         "step_runner": "there is no seam for one: durable runs are made by integrations of three engines",
     }
 
@@ -104,8 +105,6 @@ async def _invoke(made: Made, run: Run, usage: RunUsage, outcome: Outcome) -> No
         outcome.error = _waits(result, made.gate)
         return
     outcome.message = Message("assistant", result.output)
-    if run.result_twice:
-        outcome.again = "same" if result.output == outcome.message.content else "another answer"
 
 
 def _split(messages: Sequence[Message]) -> tuple[str | None, Sequence[Message]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from looptck.profile import profile_of
 from looptck.report.again import again
 from looptck.report.beside import pairs
+from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
 from looptck.report.html.drawing import drawn
 from looptck.report.text import LONGEST, text_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from looptck.judge import Observed
     from looptck.report.beside import Pair
     from looptck.report.html.drawing import Picture
-    from looptck.report.model import CheckReport, Report, TestReport
+    from looptck.report.model import CheckReport, Diagnosis, Likeness, Report, TestReport
     from looptck.report.row import Row
     from looptck.requirements import Requirement
 
@@ -98,6 +99,14 @@ class SectionView:
 
 
 @dataclass(frozen=True, slots=True)
+class DiagnosisView:
+    """Which mutants fail the same checks: a sentence, and what is to be said of each of them."""
+
+    head: str
+    mutants: list[tuple[Likeness, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """The whole. `failed` are the ids of the checks that the filter for failed ones shows."""
 
@@ -106,6 +115,7 @@ class Page:
     again: str
     sections: list[SectionView]
     failed: list[str]
+    diagnosis: DiagnosisView | None
 
 
 def page_of(report: Report, observed: Mapping[str, Observed]) -> Page:
@@ -121,7 +131,13 @@ def page_of(report: Report, observed: Mapping[str, Observed]) -> Page:
     shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "no checks"
     checks = [check for section in sections.values() for test in section.tests for check in test.checks]
     failed = [check.report.id for check in checks if check.failed]
-    return Page(report, shown, again(report), list(sections.values()), failed)
+    return Page(report, shown, again(report), list(sections.values()), failed, _diagnosis(report.diagnosis))
+
+
+def _diagnosis(diagnosis: Diagnosis | None) -> DiagnosisView | None:
+    if diagnosis is None:
+        return None
+    return DiagnosisView(headline(diagnosis), remarks(diagnosis))
 
 
 def _place(section: str, order: Mapping[str, int]) -> tuple[Any, ...]:

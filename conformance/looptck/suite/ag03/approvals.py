@@ -167,6 +167,19 @@ def answered_turn(e: Evidence) -> Finding:
     return equal(expected, {"model calls": len(e.requests()), "tool runs": len(e.runs()), "ended": e.ending()})
 
 
+@TEST.check("resume/answered-twice", "duplicate-ids", "answered-twice")
+def answered_twice(e: Evidence) -> Finding:
+    """Two calls of one id with two tool messages are answered: neither runs again."""
+    return answered_turn(e)
+
+
+@TEST.check("resume/verdict-in-event", "events-carry-verdict", "approved-read")
+def verdict_in_event(e: Evidence) -> Finding:
+    """The tool_call event of an approved call carries the verdict allow, or that of the gate."""
+    seen = [event.verdict for event in e.events("tool_call", 1)]
+    return one_of(seen, ["allow"], ["need_approval"])
+
+
 @TEST.check("resume/error-carries", "errors-carry-run", "unapproved")
 def resume_error_carries(e: Evidence) -> Finding:
     """The error of a turn that waits again carries the message that proposed it."""

@@ -31,6 +31,7 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
         build.twice("calls-twice", calls, lambda: (build.turn(2), build.answer())),
         build.twice("tokens-twice", spend, lambda: (build.turn(1, (40, 20)), build.answer((20, 10)))),
         build("calls-after-failed", calls, build.failing_turn(2), build.turn(1), build.answer()),
+        build("calls-one-by-one", calls, build.turn(1), build.turn(1), build.turn(1), build.answer()),
     )
 
 
@@ -112,7 +113,13 @@ def calls_whole_run(e: Evidence) -> Finding:
     return equal({"model calls": 2, "tool runs": 1, "ended": "budget"}, {**_done(e), "ended": e.ending()})
 
 
-@TEST.check("budget/calls-failed", "tool-call-budget-whole-run", "calls-after-failed")
+@TEST.check("budget/calls-one-by-one", "tool-call-budget-whole-run", "calls-one-by-one")
+def calls_one_by_one(e: Evidence) -> Finding:
+    """The tool-call budget counts over all turns of a run: the third of three single calls passes a budget of two."""
+    return equal({"model calls": 3, "tool runs": 2, "ended": "budget"}, {**_done(e), "ended": e.ending()})
+
+
+@TEST.check("budget/calls-failed", "failed-calls-in-budget", "calls-after-failed")
 def calls_failed(e: Evidence) -> Finding:
     """A call whose tool failed has run, and counts: after two of them one more passes a budget of two."""
     return equal({"model calls": 2, "tool runs": 2, "ended": "budget"}, {**_done(e), "ended": e.ending()})
@@ -147,6 +154,13 @@ def tokens_at_limit(e: Evidence) -> Finding:
     """Tokens exactly at the budget: the turn is dispatched. Whether the model is then asked again is left open."""
     run = {"tool runs": 1, "ended": "budget"}
     return one_of({"tool runs": len(e.runs()), "ended": e.ending()}, run, run | {"ended": "answered"})
+
+
+@TEST.check("budget/tokens-at-error", "budget-error", "tokens-at")
+def tokens_at_error(e: Evidence) -> Finding:
+    """Where a run that just meets its budget ends with BudgetError, used is 100, or 102 with the answer, limit 100."""
+    error = {"error": "BudgetError", "used": 100, "limit": 100}
+    return one_of(_budget_error(e), error, error | {"used": 102}, "answered")
 
 
 @TEST.check("budget/tokens-under-limit", "token-budget", "tokens-under")

@@ -15,7 +15,7 @@ Verdict = Literal["allow", "deny", "need_approval", "raise"]
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """All of them."""
     build = _Builder(labels)
-    return (*_verdicts(build), *_approvals(build), *_taint(build))
+    return (*_verdicts(build), *_approvals(build), *_taint(build), *_rare(build))
 
 
 class _Builder:
@@ -130,6 +130,17 @@ def _approvals(build: _Builder) -> tuple[Scenario, ...]:
         build.open_turn("open-turn-over-budget", Options(max_tool_calls=2)),
         build.scenario("allowed-before-approval", build.run(build.turn("allow"), mixed), build.resume(*markers)),
         build.scenario("near-markers", first, build.resume(*_near(markers))),
+    )
+
+
+def _rare(build: _Builder) -> tuple[Scenario, ...]:
+    waiting = build.turn("need_approval")
+    call = build.call()
+    said = Said(role="tool", content=call.answer, tool_call_id=call.id)
+    answered = (build.said(), Said(role="assistant", calls=(call, call)), said, said)
+    return (
+        build.scenario("approved-read", build.run(waiting), _read(build.resume(waiting.calls[0].marker))),
+        Scenario(name="answered-twice", invocations=(Invocation(messages=answered, turns=(build.answer(),)),)),
     )
 
 

@@ -189,10 +189,11 @@ def events(e: Evidence) -> Finding:
 
 @TEST.check("hand/event-iters", "events-carry-iter", "hand-read", "twin-read")
 def event_iters(e: Evidence) -> Finding:
-    """Each event carries the number of its iteration, counted from 1."""
+    """Each event carries the number of its iteration, counted from 1; which events there are is asked elsewhere."""
     seen, usages = [event for event in e.invocation().events if event.kind != "done"], count(1)
     known = {"tool_call": 1, "tool_result": 1, "text": 2}
-    expected = [f"{event.kind} {known.get(event.kind) or next(usages)}" for event in seen]
+    known_or_seen = [next(usages) if event.kind == "usage" else known.get(event.kind, event.iter) for event in seen]
+    expected = [f"{event.kind} {number}" for event, number in zip(seen, known_or_seen, strict=True)]
     return equal(expected or ["events"], [f"{event.kind} {event.iter}" for event in seen])
 
 

@@ -9,7 +9,7 @@ from looptck.scenario import Call, Invocation, Said, Scenario, Turn
 if TYPE_CHECKING:
     from looptck.suite.labels import Labels
 
-_LONG = 400
+_LONG = 700
 """Texts of four words that make one long answer, well over ten thousand characters."""
 _MANY = 12
 

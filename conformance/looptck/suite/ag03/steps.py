@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
-    """A recorded run of three turns, the same run replayed, a denied call first in its turn, a resumed turn."""
+    """A run of three turns, the same replayed, a denied call first in its turn, resumed turns, an answered input."""
     tool = labels.tool()
     turns = (
         _turn(labels, _call(labels, tool), _call(labels, tool), _call(labels)),
@@ -27,6 +27,7 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     waiting = _call(labels).model_copy(update={"verdict": "need_approval", "marker": labels.marker()})
     answer = Turn(text=labels.pieces())
     denied_first = recorded.model_copy(update={"turns": (_turn(labels, denied, _call(labels)), answer)})
+    resumed = Invocation(continues=0, approvals=(waiting.marker,), turns=(answer,), runner="record")
     return (
         Scenario(name="recorded", invocations=(recorded,)),
         Scenario(name="replayed", invocations=(recorded, recorded.model_copy(update={"runner": "replay"}))),
@@ -36,12 +37,7 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
             gate=True,
             invocations=(
                 recorded.model_copy(update={"turns": (_turn(labels, waiting),)}),
-                Invocation(
-                    continues=0,
-                    approvals=(waiting.marker,),
-                    turns=(_turn(labels, _call(labels, waiting.name)), answer),
-                    runner="record",
-                ),
+                resumed.model_copy(update={"turns": (_turn(labels, _call(labels, waiting.name)), answer)}),
             ),
         ),
         Scenario(
@@ -49,10 +45,21 @@ def scenarios(labels: Labels) -> tuple[Scenario, ...]:
             gate=True,
             invocations=(
                 recorded.model_copy(update={"turns": (turns[1], _turn(labels, waiting, _call(labels)))}),
-                Invocation(continues=0, approvals=(waiting.marker,), turns=(answer,), runner="record", read="all"),
+                resumed.model_copy(update={"read": "all"}),
             ),
         ),
+        Scenario(name="answered-input", invocations=(_after_answered_turns(labels),)),
     )
+
+
+def _after_answered_turns(labels: Labels) -> Invocation:
+    """A run whose input ends with two turns that are answered."""
+    earlier = [_call(labels), _call(labels)]
+    said = [Said(content=labels.text())]
+    for call in earlier:
+        said += [Said(role="assistant", calls=(call,)), Said(role="tool", content=call.answer, tool_call_id=call.id)]
+    turns = (_turn(labels, _call(labels)), Turn(text=labels.pieces()))
+    return Invocation(messages=tuple(said), turns=turns, runner="record")
 
 
 def _call(labels: Labels, name: str = "") -> Call:
@@ -133,6 +140,21 @@ def resumed_number(e: Evidence) -> Finding:
         for more in (1, 0)
     ]
     return one_of({"tools": sorted(seen["tools"], key=_index), "model": seen["model"]}, choices[0], *choices[1:])
+
+
+@TEST.check("steps/resumed-first", "resumed-turn-number", "resumed-same-tool")
+def resumed_first(e: Evidence) -> Finding:
+    """A resumed turn that is the first of its transcript is numbered 1 or 0."""
+    waiting = e.asked(0).turns[0].calls[0]
+    return one_of(_tool_steps(e, 1)[:1], [tool_step(1, 0, waiting.name)], [tool_step(0, 0, waiting.name)])
+
+
+@TEST.check("steps/answered-input", "step-names", "answered-input")
+def answered_input(e: Evidence) -> Finding:
+    """Behind an input whose turns are answered, iterations count from one, or by their place in the transcript."""
+    name = e.asked().turns[0].calls[0].name
+    counted = [[llm_step(first), tool_step(first, 0, name), llm_step(first + 1)] for first in (1, 3)]
+    return one_of([step.name for step in e.steps()], *counted)
 
 
 def _tool_steps(e: Evidence, place: int = 0) -> list[str]:

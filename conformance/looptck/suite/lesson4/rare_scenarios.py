@@ -1,4 +1,4 @@
-"""Scenarios of the profile lesson4 that hold what is rare: odd texts, calls that are nearly the same, failed spending."""
+"""Scenarios of the profile lesson4 that hold what is rare: odd texts, calls nearly the same, failed spending."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from looptck.lesson4.scenario import Scenario
     from looptck.suite.labels import Labels
 
-_LONG = 400
+_LONG = 700
 """Texts of four words that make one long answer, well over ten thousand characters."""
 
 
