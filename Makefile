@@ -68,6 +68,16 @@ soak: venv ## of each profile, the mutants twenty times in a row, each time with
 		"$(VENV)/bin/looptck" mutants --profile "$$profile" || exit; \
 	done; done
 
+.PHONY: matrix
+matrix: venv ## record the kill matrix anew, after a change of checks or mutants
+	"$(VENV)/bin/python" -m looptck_mutants.matrix
+
+.PHONY: systematic
+systematic: venv ## of each profile, the mutants that mutmut makes: each is killed, or explained in the triage file
+	@for profile in $(PROFILES); do \
+		"$(VENV)/bin/looptck" mutants --systematic --profile "$$profile" || exit; \
+	done
+
 .PHONY: bench
 bench: venv ## the benchmarks, one after the other
 	@for file in tests/benchmarks/bench_*.py; do \

@@ -8,7 +8,9 @@ import sys
 def main() -> int:
     """Run the command line; see `looptck.cli.run` for the exit codes."""
     from looptck.cli import run  # noqa: PLC0415 - a failing import is a fault of the kit, and answered as one
+    from looptck.cli.streams import open_streams  # noqa: PLC0415 - likewise
 
+    open_streams()
     return run(sys.argv[1:])
 
 

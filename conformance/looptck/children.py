@@ -120,10 +120,9 @@ class Child:
 
     def close(self) -> int | None:
         """Wait for its end, which ends what it started as well. Returns what `reap` does."""
-        for name in ("messages", "output"):
+        code = reap(self.pid)  # first: it may yet print, and nobody but the loop must seem to close its way out
+        for name in ("messages", "output", "leash"):
             self._close(name)
-        code = reap(self.pid)
-        self._close("leash")
         return code
 
     def _close(self, name: str) -> None:

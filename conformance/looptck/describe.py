@@ -18,6 +18,7 @@ from looptck.observe import LIMIT
 from looptck.observe.quiescence import strangers, threads_now
 from looptck.processes import kill, reap, tell
 from looptck.target import BrokenTargetError
+from looptck.wire import sayable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 _LARGEST = 1024 * 1024
 _END = b"\n"
+SLOW_IMPORT = 0.5
+"""Seconds of processor time that an import may take in every child anew; where it takes more, few processes suit it.
+
+It is no real time: how a loop is run must not depend on who else uses the machine.
+"""
 _GONE = 0.5
 """Seconds in which a thread that has ended disappears from the system's list, however busy the machine is."""
 
@@ -35,7 +41,7 @@ class Description:
     """An adapter's name, version and declared lacks (feature to reason); or why there is none, in one line.
 
     `isolation` is the one that suits it where nobody asked for another: a process of its own for an adapter that says
-    so, and for a target whose import leaves threads running.
+    so, and for a target whose import leaves threads running or takes long.
     """
 
     name: str = ""
@@ -60,11 +66,11 @@ def describe(load: Callable[[], Adapter], *, isolated: bool = True, limit: float
     try:
         data, timed_out = _read(read, output, time.monotonic() + seconds)
     finally:  # also where somebody has had enough of waiting
-        os.close(read)
-        os.close(output)
         if timed_out:
             kill(pid)
         code = reap(pid)
+        os.close(read)
+        os.close(output)
     if timed_out or code == -signal.SIGALRM:  # its own alarm was first: this process was busy
         return Description(refused=late_import(seconds))
     try:
@@ -83,13 +89,15 @@ def _instead(data: bytes, code: int | None) -> str:
 
 
 def _describe(load: Callable[[], Adapter]) -> Description:
+    begun = time.process_time()
     try:
         adapter = load()
     except (BrokenTargetError, NoInterfaceError) as error:
-        return Description(refused=" ".join(str(error).split()))
-    lacks = {str(feature): str(reason) for feature, reason in adapter.lacks.items()}
-    alone = getattr(adapter, "isolation", "fork") == "process" or _threads()
-    return Description(adapter.name, adapter.version, lacks, isolation="process" if alone else "fork")
+        return Description(refused=sayable(" ".join(str(error).split())))
+    slow = time.process_time() - begun > SLOW_IMPORT
+    lacks = {sayable(str(feature)): sayable(str(reason)) for feature, reason in adapter.lacks.items()}
+    alone = getattr(adapter, "isolation", "fork") == "process" or slow or _threads()
+    return Description(sayable(adapter.name), sayable(adapter.version), lacks, isolation="process" if alone else "fork")
 
 
 def _threads() -> bool:

@@ -34,6 +34,7 @@ from looptck.observe import LIMIT
 from looptck.processes import CutOffError, pipe, tell, write_all
 from looptck.profile import Profile, profile_of
 from looptck.target import BrokenTargetError
+from looptck.wire import sayable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -104,7 +105,7 @@ def _be_child(serve: Callable[[int], None], write: int, out_write: int, parents:
 
 def exit_code(error: BaseException) -> int:
     """What a child exits with in which an error came out of `serve`: the loop has cut it off, or it is a bug."""
-    return CUT_OFF if isinstance(error, CutOffError) else CHILD_FAILED
+    return CUT_OFF if isinstance(error, CutOffError | BrokenPipeError) else CHILD_FAILED
 
 
 def _redirect(out_write: int) -> None:
@@ -142,9 +143,9 @@ def serve(write: int, seal: bytes, batch: Batch, place: int, limit: float, *, sa
     try:
         adapter = batch.load()
     except (BrokenTargetError, NoInterfaceError) as error:
-        refused = profile.observation("", died=_plain(str(error)), blame="target")
+        refused = profile.observation("", died=sayable(str(error)), blame="target")
     except BaseException:  # noqa: BLE001 - everything else that load raises is a bug of the kit
-        refused = profile.observation("", died=_plain(traceback.format_exc()), blame="kit")
+        refused = profile.observation("", died=sayable(traceback.format_exc()), blame="kit")
     _only(pid)
     if say_loaded:
         send(write, seal, LOADED)
@@ -160,11 +161,6 @@ def serve(write: int, seal: bytes, batch: Batch, place: int, limit: float, *, sa
         if profile.spoiled(observation):
             break  # what that run left behind must not disturb the next
     send(write, seal, FINISHED)
-
-
-def _plain(text: str) -> str:
-    """The text, which has a form in JSON also where a file's name in it is no Unicode."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def end_alone(limit: float) -> None:
@@ -184,11 +180,11 @@ def observe_safely(adapter: Any, scenario: Any, *, limit: float = LIMIT, profile
     try:
         return profile.observe(adapter, scenario, limit)
     except NoInterfaceError as error:
-        return profile.observation(scenario.name, died=_plain(str(error)), blame="target")
+        return profile.observation(scenario.name, died=sayable(str(error)), blame="target")
     except KeyboardInterrupt:  # somebody at the keyboard
         raise
     except Exception:  # noqa: BLE001 - the driver itself failed
-        return profile.observation(scenario.name, died=_plain(traceback.format_exc()), blame="kit")
+        return profile.observation(scenario.name, died=sayable(traceback.format_exc()), blame="kit")
     except BaseException as error:  # noqa: BLE001 - the driver raises none of these: asyncio lets a loop's through
         return _raised(profile, scenario, error)
 

@@ -23,6 +23,7 @@ from looptck.requirements import requirements as records_of
 from looptck.spawn import observe_spawned
 from looptck.suite import tests_of
 from looptck.suite.labels import Labels
+from looptck.wire import sayable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -132,8 +133,9 @@ def _patiently(
     places = [(test, scenario) for test in chosen for scenario in test.scenarios]
 
     def observing(first: int) -> Generator[tuple[int, Any]]:
-        for place, observation in _in_children(places[first:], load, isolation=isolation, jobs=jobs, limit=limit):
-            yield first + place, observation
+        with closing(_in_children(places[first:], load, isolation=isolation, jobs=jobs, limit=limit)) as arriving:
+            for place, observation in arriving:
+                yield first + place, observation
 
     def outlasted(observation: Any) -> bool:
         return observation.died in {chosen[0].profile.over_limit, late_import(limit + isolate.GRACE)}
@@ -207,7 +209,7 @@ def report(
         verdict = "fail"  # a file of known failures that is not true
     return Report(
         kit=Kit(version=__version__),
-        target=target,
+        target=sayable(target),
         profile=profile,
         requirements=requirement_set(profile).version if requirements is None else requirements,
         seed=seed,

@@ -48,7 +48,8 @@ class BrokenTargetError(Exception):
 class Target:
     """A target: what the user wrote, and the file or module and the name in it.
 
-    `hint` is what helps where its import fails for want of a package.
+    `file` is a whole path: who imports it may be elsewhere by then. `hint` is what helps where its import fails for
+    want of a package.
     """
 
     text: str
@@ -84,7 +85,7 @@ class Target:
             raise NoInterfaceError(msg) from error
 
     def _place(self) -> str:
-        return str(self.file) if self.file is not None else self.module
+        return split_target(self.text)[0] if self.file is not None else self.module
 
     def _from_module(self) -> ModuleType:
         if os.getcwd() not in sys.path:  # noqa: PTH109 - compared with path strings
@@ -93,8 +94,8 @@ class Target:
 
     def _from_file(self) -> ModuleType:
         assert self.file is not None, "asked for files only"  # noqa: S101 - narrows the type
-        sys.path.insert(0, str(self.file.resolve().parent))  # files beside it can be imported
-        spec = importlib.util.spec_from_file_location(FILE_MODULE, self.file.resolve())
+        sys.path.insert(0, str(self.file.parent))  # files beside it can be imported
+        spec = importlib.util.spec_from_file_location(FILE_MODULE, self.file)
         assert spec is not None, "the name ends in .py"  # noqa: S101 - narrows the type
         assert spec.loader is not None, "the name ends in .py"  # noqa: S101 - narrows the type
         module = importlib.util.module_from_spec(spec)
@@ -128,7 +129,7 @@ def parse_target(text: str, known: dict[str, str]) -> Target:
         if not _is_file(file):
             msg = f"there is no file {place[:_SHOWN]}"
             raise UnknownTargetError(msg)
-        return Target(text, FILE_MODULE, name or DEFAULT_NAME, file)
+        return Target(text, FILE_MODULE, name or DEFAULT_NAME, file.resolve())
     if not name or not all(part.isidentifier() for part in place.split(".")):
         names = ", ".join(known)
         msg = (
@@ -176,10 +177,10 @@ def _attribute(module: ModuleType, name: str) -> Any:
 def _one_line(error: BaseException, file: Path | None) -> str:
     """The error in one line, with the line of the target's own file that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if file is not None and Path(frame.filename) == file.resolve()]
+    own = [frame for frame in frames if file is not None and Path(frame.filename) == file]
     where = f" (line {own[-1].lineno})" if own else ""
     if isinstance(error, SyntaxError) and error.filename is not None:
-        other = "" if file is not None and Path(error.filename) == file.resolve() else f"{Path(error.filename).name}, "
+        other = "" if file is not None and Path(error.filename) == file else f"{Path(error.filename).name}, "
         return f"{type(error).__name__}: {error.msg} ({other}line {error.lineno})"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -31,3 +31,8 @@ def json_of(kind: type[T]) -> tuple[Callable[[T], bytes], Callable[[bytes], T]]:
         return adapter().validate_json(data)
 
     return to_json, from_json
+
+
+def sayable(text: str) -> str:
+    """The text, which has a form in JSON also where it is the name of a file and no Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
+from looptck.report.console import escape
+from looptck.report.text import one_line
 from looptck_mutants.judges import groups_of, letter, look_at, own_judge
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 from looptck_mutants.pitfalls import PITFALLS
@@ -29,28 +30,29 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
     rate = ""
     if (systematic := report.systematic) is not None:
         for line in systematic.stale:
-            console.print(f"stale entry: {line}", style="bold red", markup=False)
+            console.print(f"stale entry: {one_line(line)}", style="bold red", markup=False)
         rate = f" ({systematic.redone} run by {systematic.tool}, {systematic.per_s:.1f} in a second)"
     console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}{rate}")
 
 
 def _print_away(console: Console, mutant: MutantReport, report: MutantsReport) -> None:
-    console.print(f"[bold red]{mutant.verdict.replace('_', ' ')}[/] [bold]{mutant.id}[/] {escape(mutant.title)}")
-    console.print(f"  {mutant.message}", markup=False)
+    fate = mutant.verdict.replace("_", " ")
+    console.print(f"[bold red]{fate}[/] [bold]{escape(mutant.id)}[/] {escape(mutant.title)}")
+    console.print(f"  {one_line(mutant.message)}", markup=False)
     killer = mutant.killer
     if mutant.killed_by:
         other = "other " if killer.check and report.suite is None else ""
         what = "checks" if report.suite is None else "tests"
-        console.print(f"  {other}{what} failed: {', '.join(mutant.killed_by)}", markup=False)
+        console.print(f"  {other}{what} failed: {one_line(', '.join(mutant.killed_by))}", markup=False)
     if mutant.diff:
         for line in (line for line in mutant.diff.splitlines()[2:] if line[0] != " "):
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {one_line(line)}", markup=False)
         return
     if report.suite is not None:
         _print_hint(console, mutant, report.profile)
         return
     meant = f"{killer.check} of {killer.test}" if killer.check else "none"
-    console.print(f"  meant for {meant}; patch {mutant.patch}", markup=False)
+    console.print(f"  meant for {meant}; patch {one_line(mutant.patch)}", markup=False)
 
 
 def _print_hint(console: Console, mutant: MutantReport, profile: str) -> None:
@@ -62,7 +64,7 @@ def _print_hint(console: Console, mutant: MutantReport, profile: str) -> None:
         console.print(f"  what is required: {hint[1]}", markup=False)
     elif mutant.killer.test:
         console.print(f"  meant for {mutant.killer.test}", markup=False)
-    console.print(f"  patch {mutant.patch}", markup=False)
+    console.print(f"  patch {one_line(mutant.patch)}", markup=False)
 
 
 def _print_idle(console: Console, suite: SuiteReport) -> None:
@@ -71,7 +73,7 @@ def _print_idle(console: Console, suite: SuiteReport) -> None:
     if idle:
         console.print(f"{how_many(len(idle), 'test')} killed nothing:")
     for test in idle:
-        console.print(f"  {test}", markup=False)
+        console.print(f"  {one_line(test)}", markup=False)
 
 
 def print_matrix(console: Console, report: MutantsReport) -> None:
@@ -90,4 +92,4 @@ def print_matrix(console: Console, report: MutantsReport) -> None:
         table.add_row(mutant.id, *cells, mutant.verdict.replace("_", " "))
     console.print(table)
     for head, group in zip(letters, groups, strict=True):
-        console.print(f"  {head}  {group.name}", markup=False)
+        console.print(f"  {head}  {one_line(group.name)}", markup=False)

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from looptck.report.github import annotation, clipped, limited
+from looptck.report.text import one_line
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def mutants_summary(report: MutantsReport) -> str:
     lines = [f"## {'❌' if away else '✅'} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
     lines += [f"{shown} in {report.wall_s:.1f} s (seed {report.seed})", ""]
     for mutant in away:
-        head = f"<code>{mutant.id}</code> {_fate(mutant)}: {escape(mutant.title)}"
+        head = f"<code>{mutant.id}</code> {_fate(mutant)}: {escape(one_line(mutant.title))}"
         lines += [f"<details><summary>{head}</summary>", "", f"<p>{escape(_told(mutant))}</p>", "", "</details>", ""]
     return clipped("\n".join(lines).rstrip() + "\n")
 
@@ -41,4 +42,4 @@ def _fate(mutant: MutantReport) -> str:
 
 def _told(mutant: MutantReport) -> str:
     meant = f"meant for {mutant.killer.check}" if mutant.killer.check else "said to be equivalent"
-    return "; ".join(text for text in (mutant.title, mutant.message, meant, f"patch {mutant.patch}") if text)
+    return one_line("; ".join(text for text in (mutant.title, mutant.message, meant, f"patch {mutant.patch}") if text))

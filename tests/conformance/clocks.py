@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from looptck import children
@@ -16,23 +17,29 @@ AGES = 1e6
 
 
 class StandingClock:
-    """It stands still until a loop makes a file to say that it will not end, and then it jumps.
+    """It stands still, until a loop that will not end writes its process id to a file. While that is there, it races.
 
-    The loop has to print something as well: then the parent looks at its clock.
+    The loop has to print something then: so the parent looks at its clock.
     """
 
     def __init__(self, file: Path) -> None:
         self.file, self.time = file, 0.0
 
     def __call__(self) -> float:
-        if self.file.exists():
-            self.file.unlink()
+        if self._stays():
             self.time += AGES
         return self.time
 
+    def _stays(self) -> bool:
+        try:
+            os.kill(int(self.file.read_text(encoding="utf-8")), 0)
+        except (FileNotFoundError, ValueError, ProcessLookupError):  # nobody, not yet, no longer
+            return False
+        return True
+
 
 def stand_still(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Have the parent's clock stand still. Returns the file that a loop makes which will not end."""
+    """Have the parent's clock stand still. Returns the file for the process id of a loop that will not end."""
     file = folder / "endless"
     monkeypatch.setattr(children, "now", StandingClock(file))
     return file

@@ -34,7 +34,7 @@ class Situation:
         *,
         patience: float = SHORT,
         within: float = PLENTY,
-        timers: bool = False,
+        proof: bool = False,
         activity: Callable[[], int] | None = None,
     ) -> str:
         """What the loop tells when `set_up` has made the situation."""
@@ -43,7 +43,7 @@ class Situation:
         async def asking() -> str:
             kept = set_up(loop)
             deadline = time.monotonic() + within
-            told = await loop.quiet(lambda: patience, activity or (lambda: self.progress), deadline, lambda: timers)
+            told = await loop.quiet(lambda: patience, activity or (lambda: self.progress), deadline, lambda: proof)
             del kept
             return told
 

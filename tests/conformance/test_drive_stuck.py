@@ -93,8 +93,7 @@ def test_a_run_that_will_not_be_cancelled_is_given_up() -> None:
     assert only(observe(Clings)).status == "unfinished"
 
 
-def test_a_run_that_waits_for_a_thread_that_waits_is_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drive, "LONG", 0.1)
+def test_a_run_that_waits_for_a_thread_that_waits_meets_the_limit() -> None:
     over = threading.Event()
 
     class WaitsForThread(Hollow):
@@ -102,9 +101,21 @@ def test_a_run_that_waits_for_a_thread_that_waits_is_unfinished(monkeypatch: pyt
             return await asyncio.to_thread(over.wait)
 
     try:
-        observation = observe(WaitsForThread)
+        observation = observe(WaitsForThread, limit=0.2)
     finally:
         over.set()
+    assert only(observation).status == "timeout"
+
+
+def test_a_run_that_hangs_beside_an_executor_without_work_is_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drive, "LONG", 0.05)
+
+    class HangsLater(Hollow):
+        async def result(self) -> Any:
+            await asyncio.to_thread(int)
+            await asyncio.Future()
+
+    observation = observe(HangsLater)
     assert (only(observation).status, observation.settled_by) == ("unfinished", "threads")
 
 
@@ -141,7 +152,6 @@ class Beats(Hollow):
 def short_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drive, "LONG", 0.005)
     monkeypatch.setattr(quiescence, "SETTLE_AT_LEAST", 0.02)
-    monkeypatch.setattr(quiescence, "POLLING", 0.05)
 
 
 @pytest.mark.usefixtures("short_windows")
@@ -150,14 +160,16 @@ def test_a_run_that_backs_off_for_longer_than_the_window_is_waited_for() -> None
 
 
 @pytest.mark.usefixtures("short_windows")
-@pytest.mark.parametrize("due", [0.15, 30.0], ids=["within-the-limit", "beyond-it"])
-def test_a_timer_that_leads_nowhere_saves_no_run(due: float) -> None:
-    assert only(observe(type("Leaves", (LeavesTimer,), {"due": due}))).status == "unfinished"
+@pytest.mark.parametrize(
+    ("due", "status"), [(0.15, "unfinished"), (30.0, "timeout")], ids=["within-the-limit", "beyond-it"]
+)
+def test_a_timer_that_leads_nowhere_saves_no_run(due: float, status: str) -> None:
+    assert only(observe(type("Leaves", (LeavesTimer,), {"due": due}), limit=0.4)).status == status
 
 
 @pytest.mark.usefixtures("short_windows")
-def test_a_run_that_keeps_setting_timers_in_vain_is_unfinished_at_the_limit() -> None:
-    assert only(observe(Beats, limit=0.2)).status == "unfinished"
+def test_a_run_that_keeps_setting_timers_in_vain_meets_the_limit() -> None:
+    assert only(observe(Beats, limit=0.2)).status == "timeout"
 
 
 @pytest.mark.usefixtures("short_windows")

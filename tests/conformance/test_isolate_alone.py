@@ -155,13 +155,14 @@ def test_a_loop_that_spins_in_one_test_has_verdicts_in_all_others(
 
 
 SPINS_WITH_A_BUDGET = """
+import os
 import looptck_reference
 
 class Agent(looptck_reference.Agent):
     def invoke(self, messages):
         if self.options.get("budget") is None:
             return super().invoke(messages)
-        open({!r}, "w").close()
+        print(os.getpid(), file=open({!r}, "w"), flush=True)
         print(".")
         while True:
             pass

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ from looptck.isolate import observe_forked
 from looptck.observation import Observation
 from looptck.processes import write_all
 from looptck.profile import profile_of
+from looptck.target import BrokenTargetError
 
 WROTE, CLOSED = "the loop wrote to a descriptor of the kit's", "the loop closed a descriptor of the kit's"
 
@@ -104,7 +105,7 @@ def test_a_loop_that_closes_the_way_out_and_goes_on_is_told_so(ways_out: list[in
             os.close(ways_out[-1])
 
     seen = troubled(Closes)
-    assert (seen.died, seen.blame) == (CLOSED, "loop"), seen.output
+    assert (seen.died, seen.blame) == (CLOSED, "loop")
 
 
 def test_a_fault_of_the_kits_in_a_child_is_told_as_one() -> None:
@@ -280,6 +281,24 @@ def test_an_import_that_gets_at_the_way_out_or_stays_is_described(
 
     monkeypatch.setattr(isolate, "fork_child", noting)
     assert describe(load, limit=10.0).refused == refused
+
+
+def test_an_adapter_that_says_what_is_no_unicode_is_described() -> None:
+    odd = os.fsdecode(b"caf\xe9")
+
+    class Odd(ContractAdapter):
+        lacks: Mapping[str, str] = {"gate": odd}
+
+        def __init__(self) -> None:
+            super().__init__(Loop)
+            self.name = self.version = odd
+
+    def refused() -> NoReturn:
+        raise BrokenTargetError(odd)
+
+    told = describe(Odd)
+    assert (told.name, told.version, told.lacks) == ("caf\\udce9", "caf\\udce9", {"gate": "caf\\udce9"})
+    assert describe(refused).refused == "caf\\udce9"
 
 
 # that there is none

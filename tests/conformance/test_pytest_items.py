@@ -13,6 +13,7 @@ from tests.conformance.commands import GRACE, LIMIT, bad
 from tests.conformance.pytest_runs import BROKEN, LACKING, SEED, command, ids, outcomes, suite, suite_alone
 
 from looptck import cli, isolate, session
+from looptck.endless import Patience
 from looptck.pytest_suite.items import CheckError
 from looptck.requirements import requirements
 from looptck.suite import tests_of
@@ -99,6 +100,26 @@ def test_only_the_scenarios_of_what_is_selected_are_observed(
     ran = suite(pytester, "-k", "max-iter/model-calls or max-iter/tool-runs or max-iter/default")
     assert outcomes(ran) == {"passed": 3}
     assert seen == [["looping", "default"]]
+
+
+def test_what_the_limit_ended_in_one_test_is_known_in_the_next(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    original = session.observe_all
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        given.append(options["patience"])
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(session, "observe_all", noting)
+    for _ in range(2):
+        assert outcomes(suite(pytester, "-k", "[hand/answer] or [max-iter/model-calls]")) == {"passed": 2}
+    one, same, other, again = given
+    assert isinstance(one, Patience)
+    assert one is same
+    assert other is again
+    assert one is not other, "of another run"
 
 
 # pytest's own ways

@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import count
 
 import pytest
 from tests.conformance.situations import PLENTY, SHORT, WIDE, Situation
@@ -17,7 +16,7 @@ from looptck.observe import quiescence
 from looptck.observe.quiescence import HAS_PROC, HORIZON, LATE, QuiescentLoop, other_threads, threads_now
 
 BACK_OFF = 0.2
-"""Seconds that a timer is set for which has to be awaited: twice the longer window of who asks with a short one."""
+"""Seconds that a timer is set for, or that a deadline leaves: ten times a short window."""
 
 needs_proc = pytest.mark.skipif(not HAS_PROC, reason="thread states are read from /proc")
 
@@ -205,13 +204,7 @@ def test_a_poller_is_not_quiet_while_it_gets_anywhere(situation: Situation) -> N
     assert situation.progress == 40
 
 
-# timers that are awaited, though they take longer than any window
-
-
-@pytest.fixture
-def soon_no_poller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is set for more than this is no polling: so that no test has to wait for long."""
-    monkeypatch.setattr(quiescence, "POLLING", 0.05)
+# what is no proof, however long it lasts
 
 
 def set_for(seconds: float, situation: Situation) -> Callable[[QuiescentLoop], object]:
@@ -223,60 +216,47 @@ def set_for(seconds: float, situation: Situation) -> Callable[[QuiescentLoop], o
     return lambda loop: loop.call_later(seconds, fire)
 
 
-@pytest.mark.usefixtures("soon_no_poller")
-def test_where_timers_are_awaited_one_that_is_due_before_the_deadline_acts_first(situation: Situation) -> None:
-    assert situation.ask(set_for(BACK_OFF, situation), timers=True) == "certain"
+def test_a_timer_is_waited_for_where_a_proof_is_asked_for(situation: Situation) -> None:
+    assert situation.ask(set_for(BACK_OFF, situation), proof=True) == "certain"
     assert situation.progress == 1
 
 
-@pytest.mark.usefixtures("soon_no_poller")
-def test_where_they_are_not_it_delays_nothing(situation: Situation) -> None:
+def test_where_none_is_asked_for_it_delays_nothing(situation: Situation) -> None:
     assert situation.ask(set_for(HORIZON * 0.9, situation)) == "window"
     assert situation.progress == 0
 
 
-@pytest.mark.usefixtures("soon_no_poller")
-@pytest.mark.parametrize("pause", [0, 0.001])
-def test_a_poller_does_not_hide_a_timer_that_is_awaited(situation: Situation, pause: float) -> None:
-    def set_up(loop: QuiescentLoop) -> object:
-        return [set_for(BACK_OFF, situation)(loop), loop.create_task(polling(pause))]
-
-    assert situation.ask(set_up, timers=True) == "window"
-    assert situation.progress == 1
+def test_a_timer_behind_the_deadline_is_none(situation: Situation) -> None:
+    assert situation.ask(lambda loop: loop.call_later(3600, print), within=BACK_OFF, proof=True) == LATE
 
 
-def test_what_a_poller_sets_is_no_timer_that_is_awaited(situation: Situation) -> None:
-    assert situation.ask(lambda loop: loop.create_task(polling(0.001)), timers=True) == "window"
+@pytest.mark.parametrize("pause", [0, 0.001, 0.06])
+def test_a_poller_is_none(situation: Situation, pause: float) -> None:
+    assert situation.ask(lambda loop: loop.create_task(polling(pause)), within=BACK_OFF, proof=True) == LATE
 
 
-@needs_proc
-def test_a_timer_behind_the_deadline_is_not_awaited(situation: Situation) -> None:
-    assert situation.ask(lambda loop: loop.call_later(3600, print), timers=True) == "threads"
+def test_a_thread_that_sleeps_is_none(situation: Situation) -> None:
+    situation.thread(situation.over.wait)
+    assert situation.ask(within=BACK_OFF, proof=True) == LATE
 
 
-@needs_proc
-@pytest.mark.usefixtures("soon_no_poller")
-def test_a_timer_that_was_cancelled_is_not_awaited(situation: Situation) -> None:
-    def guard(loop: QuiescentLoop) -> object:
-        loop.call_later(PLENTY / 2, print).cancel()
-        return loop.create_task(polling(0.001))
-
-    assert situation.ask(guard, timers=True) == "window"
+def test_a_connection_is_none(situation: Situation) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        assert situation.ask(lambda loop: loop.add_reader(here, lambda: None), within=BACK_OFF, proof=True) == LATE
 
 
-@pytest.mark.usefixtures("soon_no_poller")
-def test_a_loop_whose_timers_lead_nowhere_is_quiet_before_the_deadline(
-    situation: Situation,
-) -> None:
-    assert situation.ask(lambda loop: loop.create_task(polling(0.06)), within=BACK_OFF, timers=True) == "window"
+def test_an_executor_at_work_is_none(situation: Situation) -> None:
+    def at_work(loop: QuiescentLoop) -> object:
+        return loop.run_in_executor(None, situation.over.wait)
+
+    assert situation.ask(at_work, within=BACK_OFF, proof=True) == LATE
 
 
-@pytest.mark.usefixtures("soon_no_poller")
-def test_a_loop_that_gets_anywhere_until_the_deadline_is_late(situation: Situation) -> None:
-    def set_up(loop: QuiescentLoop) -> object:
-        return loop.create_task(polling(0.06))
-
-    assert situation.ask(set_up, within=BACK_OFF, timers=True, activity=count().__next__) == LATE
+def test_workers_without_work_change_nothing(situation: Situation) -> None:
+    done = threading.Event()
+    assert situation.ask(lambda loop: loop.run_in_executor(None, done.set), proof=True) == "threads"
+    assert done.is_set()
 
 
 # deadlines and waiters

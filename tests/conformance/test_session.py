@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -215,6 +216,12 @@ def test_the_report_says_what_was_run_and_with_what() -> None:
     made = whole(part("TestSpans", ("must", "pass")))
     assert (made.schema_name, made.kit.name, made.kit.version) == ("looptck-check-1", "looptck", __version__)
     assert (made.target, made.profile, made.seed, made.isolation) == ("loop.py", "ag03", 9, "fork")
+
+
+def test_a_target_whose_name_is_no_unicode_has_a_report() -> None:
+    made = report([], target=os.fsdecode(b"caf\xe9.py"), profile="ag03", seed=9, isolation="fork")
+    assert made.target == "caf\\udce9.py"
+    assert '"caf\\\\udce9.py"' in made.model_dump_json()
 
 
 def test_tests_are_reported_in_the_order_of_the_specification() -> None:

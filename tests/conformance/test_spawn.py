@@ -37,7 +37,7 @@ TROUBLES = {
     "alone": "print(signal.getitimer(signal.ITIMER_REAL)[0])",
     "reads": "print(repr(sys.stdin.read()), os.environ.get('HOME') is not None, sys.argv[0])",
 }
-WILL_NOT_END = "open(os.path.join(os.path.dirname(__file__), 'endless'), 'w').close(); print('.')"
+WILL_NOT_END = "print(os.getpid(), file=open(os.path.dirname(__file__) + '/endless', 'w'), flush=True); print('.')"
 LOOP = """
 import asyncio, os, signal, sys
 import looptck_reference

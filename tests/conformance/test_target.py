@@ -61,14 +61,14 @@ def test_a_name_that_is_known_is_the_module_behind_it() -> None:
 @pytest.mark.parametrize(("text", "name"), [("loop.py", DEFAULT_NAME), ("loop.py:Mine", "Mine"), ("loop.py:", "Agent")])
 def test_a_file_may_name_its_loop(text: str, name: str) -> None:
     file = written("loop.py", LOOP)
-    assert parse_target(text, KNOWN) == Target(text, FILE_MODULE, name, file)
+    assert parse_target(text, KNOWN) == Target(text, FILE_MODULE, name, file.resolve())
 
 
 def test_a_path_may_hold_a_colon() -> None:
     Path("a:b").mkdir()
     file = written("a:b/loop.py", LOOP)
-    assert parse_target("a:b/loop.py", KNOWN).file == file
-    assert parse_target("a:b/loop.py:Mine", KNOWN) == Target("a:b/loop.py:Mine", FILE_MODULE, "Mine", file)
+    assert parse_target("a:b/loop.py", KNOWN).file == file.resolve()
+    assert parse_target("a:b/loop.py:Mine", KNOWN) == Target("a:b/loop.py:Mine", FILE_MODULE, "Mine", file.resolve())
 
 
 def test_a_module_names_its_loop() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.implementations_harness import OTHER_SEED, Implementations
+from tests.conformance.implementations_harness import OTHER_SEED, not_passed
 
 from looptck_reference import metered
 
@@ -44,4 +44,4 @@ def test_it_fails_where_a_ceiling_does_not_hold(change: dict[str, Any], monkeypa
 
 
 def test_the_loop_of_the_examples_passes_every_check() -> None:
-    assert Implementations("lesson4", EXAMPLES).not_passed(EXAMPLES / "my_metered_loop.py", OTHER_SEED) == {}
+    assert not_passed("lesson4", EXAMPLES / "my_metered_loop.py", OTHER_SEED) == {}

@@ -1,26 +1,26 @@
 """The command line, the composition root: the only place of the kit that knows references and mutants.
 
 Every way out has its documented exit code (`looptck.report.model`): 0 all must-checks passed, 1 one failed, 2 something
-that had to run did not, 3 the kit itself is at fault, 4 usage.
+that had to run did not, 3 the kit itself is at fault, 4 usage, or output that cannot be written.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import traceback
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from looptck import __version__
+from looptck.cli.ending import terminated, terminating
+from looptck.cli.streams import OutputError, all_written
+from looptck.report.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 EXIT_FAULT, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 3, 4, 130, 143
 
@@ -59,8 +59,13 @@ def _root(
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. Nothing is raised: errors are one line on stderr."""
-    with _terminating():
-        return _run(arguments)
+    with terminating():
+        text, code = _run(arguments)
+        if terminated():
+            text, code = "terminated", EXIT_TERMINATED
+    if text:
+        print("looptck: " + one_line(" ".join(text.split())), file=sys.stderr)  # noqa: T201 - this is the console
+    return code
 
 
 def _verbs() -> None:
@@ -75,51 +80,24 @@ def _verbs() -> None:
     )
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str]) -> tuple[str, int]:
+    """What is to be said at the end, if anything, and the exit code."""
     try:
         _verbs()
         result = app(list(arguments) or ["--help"], standalone_mode=False)
-        sys.stdout.flush()
-    except (TyperException, UsageError) as error:
-        message = getattr(error, "format_message", error.__str__)()
-        return _say(f"{message} (looptck --help)", EXIT_USAGE)
-    except (KeyboardInterrupt, typer.Abort, _Terminated) as error:
-        ended = isinstance(error, _Terminated)
-        return _say("terminated", EXIT_TERMINATED) if ended else _say("interrupted", EXIT_INTERRUPTED)
+        all_written()
+    except (TyperException, UsageError, OutputError) as error:
+        hint = "" if isinstance(error, OutputError) else " (looptck --help)"
+        return getattr(error, "format_message", error.__str__)() + hint, EXIT_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return "interrupted", EXIT_INTERRUPTED
     except (BrokenPipeError, SystemExit):  # whoever read the output has enough; typer exits on that, with 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_INTERRUPTED
+        return "", EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the kit's own bug: one line, and the traceback for whoever asks
         if os.environ.get("LOOPTCK_TRACEBACK"):
             traceback.print_exc()
-        return _say(f"fault of the kit: {type(error).__name__}: {error} (LOOPTCK_TRACEBACK=1 shows where)", EXIT_FAULT)
+        return f"fault of the kit: {type(error).__name__}: {error} (LOOPTCK_TRACEBACK=1 shows where)", EXIT_FAULT
     if result == EXIT_INTERRUPTED:  # typer's own answer to Ctrl-C
-        return _say("interrupted", EXIT_INTERRUPTED)
-    return result if isinstance(result, int) else 0
-
-
-class _Terminated(BaseException):
-    """SIGTERM, as an exception: what waits for children must get to end them."""
-
-
-def _terminate(_number: int, _frame: object) -> None:
-    raise _Terminated
-
-
-@contextmanager
-def _terminating() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise, where this is the main thread; elsewhere nobody may say what a signal does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, _terminate) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _say(text: str, code: int) -> int:
-    print("looptck: " + " ".join(text.split()), file=sys.stderr)  # noqa: T201 - this is the console
-    return code
+        return "interrupted", EXIT_INTERRUPTED
+    return "", result if isinstance(result, int) else 0

@@ -6,12 +6,14 @@ import sys
 import time
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from looptck import __version__
 from looptck.cli import UsageError, app
+from looptck.cli.ending import end_if_terminated
 from looptck.cli.options import (
     FolderOption,
     FormatOption,
@@ -27,6 +29,7 @@ from looptck.cli.options import (
     progress,
 )
 from looptck.cli.outputs import Outputs
+from looptck.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -184,7 +187,7 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
     from looptck.report.excuses import stale  # noqa: PLC0415 - see _pinned
     from looptck.target import Loader  # noqa: PLC0415 - see _pinned
 
-    begun, load = time.perf_counter(), Loader(target, plan.profile)
+    begun, load = time.perf_counter(), _once(Loader(target, plan.profile), plan)
     description = describe(load, isolated=plan.isolation != "none", limit=plan.limit)
     isolation = description.isolation if plan.isolation == "auto" else plan.isolation
     tests: list[TestReport] = []
@@ -193,6 +196,7 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
             tests.append(test)
             if folder is not None:
                 folder.add("test", test.model_dump(mode="json"))
+            end_if_terminated()
         report = session.report(
             tests,
             target=target.text,
@@ -209,6 +213,11 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
             folder.finish(_footer(report))
     _print(console(quiet=outputs.quiet), report, chosen, description, time.perf_counter() - begun)
     return report
+
+
+def _once(load: Callable[[], Any], plan: _Plan) -> Callable[[], Any]:
+    """In this process a target is imported once, for its description and for all its scenarios."""
+    return cache(load) if plan.isolation == "none" else load
 
 
 def _with_diagnosis(report: Report) -> Report:
@@ -251,10 +260,12 @@ def _refused(item: ChosenTest, description: Description) -> TestReport:
 
 
 def _header(target: Target, chosen: list[ChosenTest], plan: _Plan) -> dict[str, Any]:
+    from looptck.wire import sayable  # noqa: PLC0415 - see _pinned
+
     return {
         "verb": "check",
         "kit": __version__,
-        "target": target.text,
+        "target": sayable(target.text),
         "profile": plan.profile,
         "seed": plan.seed,
         "requirements": plan.pinned,
@@ -278,7 +289,7 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
     )
 
     if description.refused:
-        typer.echo(f"looptck: {description.refused}", err=True)
+        typer.echo(f"looptck: {one_line(description.refused)}", err=True)
     else:
         for test in report.tests:
             print_test(out, test, max(40, *(len(test.name) for test in report.tests)))

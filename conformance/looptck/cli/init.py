@@ -13,6 +13,7 @@ import typer
 from looptck import __version__
 from looptck.cli import UsageError, app
 from looptck.cli.options import ProfileOption, known_profile
+from looptck.report.again import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +30,14 @@ def init(
     from looptck.suite import tests_of  # noqa: PLC0415 - likewise
 
     known_profile(profile)
+    if not folder:
+        raise UsageError("DIR: the name is empty; . is the folder that you are in")
     place = Path(folder)
     for file in written(place, starter(profile, __version__)):
         typer.echo(file)
-    typer.echo(f"next: looptck check {quote(str(place / LOOP))} --profile {profile} -k {tests_of(profile)[0].name}")
+    typer.echo(
+        f"next: looptck check {quote(typed(str(place / LOOP)))} --profile {profile} -k {tests_of(profile)[0].name}"
+    )
     return 0
 
 

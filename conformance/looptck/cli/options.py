@@ -7,11 +7,12 @@ import secrets
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, TypeAlias, cast
 
 import typer
 
 from looptck.cli import UsageError
+from looptck.report.text import no_commands
 from looptck.suite import PROFILES, SEEDS
 
 if TYPE_CHECKING:
@@ -54,10 +55,17 @@ def drawn(seed: int | None) -> int:
     return secrets.randbelow(SEEDS) if seed is None else seed
 
 
+def named(option: str, place: str | None) -> None:
+    """Raises `UsageError` for a place without a name, as an unset variable of a script gives it."""
+    if place == "":
+        raise UsageError(f"{option}: the name is empty")
+
+
 def writable(option: str, place: str | None) -> None:
     """See before the work that its report can be written. Raises `UsageError` where it cannot."""
     if place is None:
         return
+    named(option, place)
     file, new = Path(place), not os.path.lexists(place)
     try:
         with file.open("a", encoding="utf-8"):
@@ -68,12 +76,12 @@ def writable(option: str, place: str | None) -> None:
         raise UsageError(f"{option} {place!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def write(option: str, place: str | None, make: Callable[[], str]) -> None:
-    """Write a report where an option says. Raises `UsageError` where that cannot be written."""
+def write(option: str, place: str | None, make: Callable[[], str], base: Path | None = None) -> None:
+    """Write a report where an option says, from `base` if that is given. Raises `UsageError` where it cannot."""
     if place is None:
         return
     try:
-        Path(place).write_text(make(), encoding="utf-8", errors="backslashreplace")
+        (base or Path()).joinpath(place).write_text(make(), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"{option} {place}: {error.strerror}") from None
 
@@ -82,7 +90,22 @@ def console(*, quiet: bool) -> Console:
     """Where people read: standard output, or standard error where that carries JSON."""
     from rich.console import Console  # noqa: PLC0415 - `looptck --version` needs no tables
 
-    return Console(stderr=quiet, highlight=False, width=None if sys.stdout.isatty() else 140)
+    stream = cast("TextIO", _Log(sys.stderr if quiet else sys.stdout))
+    return Console(file=stream, highlight=False, width=None if sys.stdout.isatty() else 140)
+
+
+class _Log:
+    """A stream that may end up in the log of a CI: nothing that is written to it is a command there."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write whole lines."""
+        return self._stream.write(no_commands(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from looptck.cli import UsageError
-from looptck.cli.options import writable, write
+from looptck.cli.options import named, writable, write
+from looptck.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from looptck.report.folder import RunFolder
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # somebody has removed it
+        return Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,8 @@ class Outputs:
     html: str | None = None
     folder: str | None = None
     github: bool = False
+    base: Path = field(default_factory=_here)
+    """What their names start from: a target in this process may go elsewhere."""
 
     @property
     def quiet(self) -> bool:
@@ -39,18 +49,25 @@ class Outputs:
 
     def look(self) -> None:
         """See before the work that everything can be written. Raises `UsageError` where something cannot."""
-        places: dict[Path, str] = {}
+        named("--report", self.folder)
+        places: dict[str, str] = {}
         for option, place in (("--json", self.json), ("--junit", self.junit), ("--html", self.html)):
-            if place is None or (place == "-" and option == "--json"):
+            if place is None:
                 continue
-            file = Path(os.path.abspath(place))  # noqa: PTH100 - links are not followed: the folder's may be none yet
-            if self.folder is not None and Path(os.path.abspath(self.folder)) in file.parents:  # noqa: PTH100 - likewise
+            file = os.path.realpath("/dev/stdout" if (option, place) == ("--json", "-") else place)
+            if self.folder is not None and Path(os.path.realpath(self.folder)) in Path(file).parents:
                 raise UsageError(f"{option} {place}: lies in the folder of --report, which the next run moves aside")
             if (other := places.setdefault(file, option)) != option:
                 raise UsageError(f"{option} {place}: {other} goes to the same file")
         writable("--json", None if self.quiet else self.json)
         writable("--junit", self.junit)
         writable("--html", self.html)
+        writable(SUMMARY, self._summary)
+
+    @property
+    def _summary(self) -> str | None:
+        """Where GitHub Actions wants the summary."""
+        return (os.environ.get(SUMMARY) or None) if self.github else None
 
     @contextmanager
     def open(self, header: dict[str, Any]) -> Iterator[RunFolder | None]:
@@ -61,7 +78,7 @@ class Outputs:
             yield None
             return
         try:
-            with RunFolder(Path(self.folder), header) as folder:
+            with RunFolder(self.base / self.folder, header) as folder:
                 yield folder
         except FolderError as error:
             raise UsageError(f"--report {error}") from None
@@ -71,21 +88,24 @@ class Outputs:
         if self.quiet:
             sys.stdout.write(json + "\n")
         else:
-            write("--json", self.json, lambda: json + "\n")
+            write("--json", self.json, lambda: json + "\n", self.base)
         if junit is not None:
-            write("--junit", self.junit, junit)
-        write("--html", self.html, html)
+            write("--junit", self.junit, junit, self.base)
+        write("--html", self.html, html, self.base)
 
     def annotate(self, lines: Callable[[], Sequence[str]], summary: Callable[[], str]) -> None:
-        """Print annotations, and append the summary where GitHub Actions wants it. Raises `UsageError`."""
+        """Print annotations, and append the summary where GitHub Actions wants it.
+
+        A summary that cannot be written any more, when all is judged and told, is a line on standard error.
+        """
         if not self.github:
             return
         for line in lines():
             typer.echo(line, err=self.quiet)
-        place = os.environ.get(SUMMARY)
-        if place:
-            try:
-                with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(summary())
-            except OSError as error:
-                raise UsageError(f"{SUMMARY} {place}: {error.strerror}") from None
+        if (place := self._summary) is None:
+            return
+        try:
+            with (self.base / place).open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(summary())
+        except OSError as error:
+            typer.echo(f"looptck: {SUMMARY} {one_line(place)}: {error.strerror}; the verdict stands", err=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as jsonlib
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,21 +52,23 @@ def serve_model(
     """
     place = None if json == "-" else json  # standard output has it anyway
     writable("--json", place)
-    report = _report(file, host, port, command=command or (), idle=idle, own_input=own_input)
-    _line(report.model_dump(by_alias=True))
+    told = _Told()
+    report = _report(file, host, port, told, command=command or (), idle=idle, own_input=own_input)
+    told.line(report.model_dump(by_alias=True))
     _print(report)
     write("--json", place, lambda: report.model_dump_json(by_alias=True, indent=1) + "\n")
+    told.end()
     return report.exit_code()
 
 
 def _report(
-    file: str, host: str, port: int, *, command: Sequence[str], idle: float | None, own_input: bool
+    file: str, host: str, port: int, told: _Told, *, command: Sequence[str], idle: float | None, own_input: bool
 ) -> ServeReport:
     from looptck.serve.session import CannotServeError, Place, serve  # noqa: PLC0415 - `looptck --help` needs no server
 
     scenario, place = _scenario(file), Place(host, port)
     try:
-        return serve(scenario, _tell, place=place, file=file, command=command, idle=idle, own_input=own_input)
+        return serve(scenario, told, place=place, file=file, command=command, idle=idle, own_input=own_input)
     except CannotServeError as error:
         raise UsageError(str(error)) from None
 
@@ -99,13 +103,30 @@ def _hint(file: str) -> str:
     return "it is a scenario of lesson4, and only those of ag03 are served"
 
 
-def _tell(line: dict[str, Any]) -> None:
-    from looptck.serve.told import told  # noqa: PLC0415 - see _report
+class _Told:
+    """What is told while a scenario is served: JSON lines on standard output, and the same for people.
 
-    _line(line)
-    typer.echo(told(line), err=True)
+    A reader who has enough, as `head -1` has, ends neither the serving nor the verdict: `end` raises for it.
+    """
 
+    def __init__(self) -> None:
+        self._broken: BrokenPipeError | None = None
 
-def _line(node: dict[str, Any]) -> None:
-    """A JSON line on standard output, at once: scripts read along."""
-    print(jsonlib.dumps(node), flush=True)  # noqa: T201 - this is the console
+    def __call__(self, line: dict[str, Any]) -> None:
+        from looptck.serve.told import told  # noqa: PLC0415 - see _report
+
+        self.line(line)
+        typer.echo(told(line), err=True)
+
+    def line(self, node: dict[str, Any]) -> None:
+        """A JSON line, at once: scripts read along."""
+        try:
+            print(jsonlib.dumps(node), flush=True)  # noqa: T201 - this is the console
+        except BrokenPipeError as error:
+            self._broken = error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def end(self) -> None:
+        """Raises `BrokenPipeError` where standard output was closed before the end."""
+        if self._broken is not None:
+            raise self._broken

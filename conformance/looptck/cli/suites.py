@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from looptck import __version__
 from looptck.cli import UsageError
 from looptck.cli.options import console, progress
+from looptck.report.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +65,7 @@ def _run(harness: SuiteHarness, chosen: list[Mutant], outputs: Outputs, out: Con
     before = dict(harness.reasons)
     report = _on_the_mutants(harness, chosen, baseline, outputs)
     for test in (test for test, reason in harness.reasons.items() if reason != before[test]):
-        out.print(f"  {test} counts no more: {harness.reasons[test]}", markup=False)
+        out.print(f"  {one_line(test)} counts no more: {one_line(harness.reasons[test])}", markup=False)
     return report
 
 
@@ -79,7 +80,7 @@ def _print_suite(harness: SuiteHarness, baseline: Baseline, out: Console) -> Non
     )
     for test, reason in harness.reasons.items():
         if reason:
-            out.print(f"  {test} does not count: {reason}", markup=False)
+            out.print(f"  {one_line(test)} does not count: {one_line(reason)}", markup=False)
 
 
 def _on_the_mutants(harness: SuiteHarness, chosen: list[Mutant], baseline: Baseline, outputs: Outputs) -> MutantsReport:

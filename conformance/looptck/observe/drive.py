@@ -170,7 +170,7 @@ class _Drive:
         cancelled = False
         pending = set(tasks.values())
         while pending:
-            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._timers)
+            quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._proof)
             awaited: set[asyncio.Future[Any]] = {*pending, quiet}
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             self.loop.waiter = None
@@ -210,8 +210,8 @@ class _Drive:
             return SHORT
         return SHORT if self.rig.model_stage.held else LONG
 
-    def _timers(self) -> bool:
-        """Where nothing is held, a timer due before the limit may yet act: a loop that backs off is not stuck."""
+    def _proof(self) -> bool:
+        """Where nothing is held, the run would be given up: that takes a proof that nothing more can happen."""
         return not (self.rig.tool_stage.held or self.rig.model_stage.held)
 
     def _note(self, certainty: Certainty | Literal["late"]) -> None:

@@ -2,9 +2,9 @@
 
 Quiescent means: no ready callback, no I/O, no timer due soon, and every other thread asleep with unchanged
 context-switch counters. Where the loop is alone (no other thread, no timer, no socket) that is a proof and is told at
-once. Otherwise it is an observation over a window, so it may only be used to judge upper bounds; whoever wants to
-conclude that something will *not* happen any more asks for a long window (`patience`), and has timers awaited that are
-due before the deadline (`timers`): a loop that backs off for some seconds is alive.
+once. Otherwise it is an observation over a window, so it may only be used to judge upper bounds. Whoever wants to
+conclude that something will *not* happen any more asks for a `proof`: a loop that backs off, or waits for a thread, a
+process or a connection, may be alive whatever its threads look like, and is waited for until the deadline.
 
 Thread states are read from /proc. Where there is none, a settling window without any recorded activity stands in.
 """
@@ -15,17 +15,16 @@ import asyncio
 import contextlib
 import os
 import selectors
+import sys
 import threading
 import time
-import weakref
+from concurrent.futures import thread as executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVarTuple
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Context
 
-_Given = TypeVarTuple("_Given")
 Certainty = Literal["certain", "threads", "window"]
 """What a quiescence rests on: a proof, sleeping threads, or a window in which nothing was recorded."""
 LATE: Literal["late"] = "late"
@@ -34,9 +33,9 @@ LATE: Literal["late"] = "late"
 POLL = 0.002
 """Seconds between two looks at the other threads."""
 HORIZON = 1.0
-"""Where timers are not awaited, one due later than this many seconds is a guard, not something about to happen."""
-POLLING = 0.3
-"""A timer set for fewer seconds than this is how somebody polls; what is set for longer will happen once."""
+"""Where no proof is asked for, a timer due later than this many seconds is a guard, not something about to happen."""
+WAITING = 0.02
+"""Seconds between two looks where only a proof, or the deadline, ends the waiting."""
 SETTLE_AT_LEAST, SETTLE_TIMES = 0.1, 3
 """Where thread states tell nothing (a poller, no /proc): the least window in seconds, and how much longer it is."""
 
@@ -50,7 +49,7 @@ class _Waiter:
 
     future: asyncio.Future[Certainty | Literal["late"]]
     deadline: float
-    timers: Callable[[], bool]
+    proof: Callable[[], bool]
     patience: Callable[[], float]
     activity: Callable[[], int]
     last_activity: int
@@ -103,34 +102,24 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         self.waiter: _Waiter | None = None
         self.turns = 0
         self.strangers = strangers
-        self._timers: list[weakref.ref[asyncio.TimerHandle]] = []
         super().__init__(selector)
-
-    def call_at(
-        self, when: float, callback: Callable[[*_Given], object], *args: *_Given, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        """As of any loop; timers that are no poller's are remembered."""
-        timer = super().call_at(when, callback, *args, context=context)
-        if when - self.time() >= POLLING:
-            self._timers.append(weakref.ref(timer))
-        return timer
 
     def quiet(
         self,
         patience: Callable[[], float],
         activity: Callable[[], int],
         deadline: float,
-        timers: Callable[[], bool] = lambda: False,
+        proof: Callable[[], bool] = lambda: False,
     ) -> asyncio.Future[Certainty | Literal["late"]]:
         """A future that is done once the loop is quiescent, or with `LATE` at the deadline (of `time.monotonic`).
 
         `patience()` is the window in seconds that an uncertain quiescence must last, asked anew at every look;
-        `activity()` is a number that changes whenever the run got anywhere; `timers()` is whether a timer that is due
-        before the deadline has to be awaited, also if that takes longer than the window. One caller at a time; the
-        deadline is no timer of the loop, which would make every quiescence uncertain.
+        `activity()` is a number that changes whenever the run got anywhere; `proof()` is whether nothing short of a
+        proof will do. One caller at a time; the deadline is no timer of the loop, which would make every quiescence
+        uncertain.
         """
         future: asyncio.Future[Certainty | Literal["late"]] = self.create_future()
-        self.waiter = _Waiter(future, deadline, timers, patience, activity, activity(), time.monotonic())
+        self.waiter = _Waiter(future, deadline, proof, patience, activity, activity(), time.monotonic())
         return future
 
     def look(
@@ -150,14 +139,17 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         waiter.note(now)
         if threads is None or threads != waiter.snapshot:
             waiter.snapshot, waiter.stable_at = threads, now
-        horizon = waiter.deadline - now if waiter.timers() else HORIZON
-        timer_soon = timeout is not None and timeout < horizon
         still = now - max(waiter.stable_at, waiter.active_at)
+        if waiter.proof():
+            idle = threads is not None and still >= waiter.patience() and all_idle(threads)
+            if timeout is not None or not alone or not idle:
+                return min(WAITING, WAITING if timeout is None else timeout)
+        timer_soon = timeout is not None and timeout < HORIZON
         if HAS_PROC and not timer_soon and threads is not None and still >= waiter.patience():
             self.tell(waiter, "threads")
             return None
         asleep = threads is not None or not HAS_PROC
-        if asleep and waiter.settled(now) and not self._awaits_timer(waiter):
+        if asleep and waiter.settled(now):
             self.tell(waiter, "window")
             return None
         return POLL if timeout is None else min(POLL, timeout)
@@ -166,17 +158,8 @@ class QuiescentLoop(asyncio.SelectorEventLoop):
         """Callbacks are ready: a loop that only ever yields is quiescent once nothing is recorded for a window."""
         now = time.monotonic()
         waiter.note(now)
-        if waiter.settled(now) and not self._awaits_timer(waiter) and other_threads(self.strangers) is not None:
+        if not waiter.proof() and waiter.settled(now) and other_threads(self.strangers) is not None:
             self.tell(waiter, "window")
-
-    def _awaits_timer(self, waiter: _Waiter) -> bool:
-        """Whether something other than polling is to happen before the deadline, and is to be waited for."""
-        if not waiter.timers():
-            return False
-        known = [timer for ref in self._timers if (timer := ref()) is not None and not timer.cancelled()]
-        pending = [timer for timer in known if getattr(timer, "_scheduled", False)]  # asyncio's mark until it fires
-        self._timers = [weakref.ref(timer) for timer in pending]
-        return any(timer.when() <= waiter.deadline for timer in pending)
 
     def tell(self, waiter: _Waiter, certainty: Certainty | Literal["late"]) -> None:
         """Let the waiter know, once."""
@@ -199,6 +182,16 @@ def other_threads(strangers: frozenset[str]) -> dict[str, str] | None:
                 return None
             found[thread] = status[status.index("voluntary_ctxt") :]
     return found
+
+
+_AT_REST = executor._worker.__code__  # noqa: SLF001 - where a worker waits for work
+
+
+def all_idle(threads: dict[str, str]) -> bool:
+    """Whether each of these threads is an executor's worker without work: nobody but the loop could give it any."""
+    known = {str(thread.native_id): thread.ident or 0 for thread in threading.enumerate()}
+    frames = sys._current_frames()  # noqa: SLF001 - documented, for all its name
+    return all(getattr(frames.get(known.get(name, 0)), "f_code", None) is _AT_REST for name in threads)
 
 
 _strangers: frozenset[str] | None = None

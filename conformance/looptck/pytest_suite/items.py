@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from looptck.report.excuses import why_excused
+from looptck.report.text import one_line
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
@@ -62,16 +63,17 @@ class CheckItem(pytest.Item):
     def setup(self) -> None:
         """Observe and judge; raise where there is no verdict to tell."""
         if self.suite.description.refused:
-            raise NotJudgedError(self.suite.description.refused, self.suite.description.refused)
+            refused = one_line(self.suite.description.refused)
+            raise NotJudgedError(refused, refused)
         ours = [item for item in self.session.items if isinstance(item, CheckItem) and item.suite is self.suite]
         self.judgement = self.suite.judge(self.test, self.check, [(item.test, item.check) for item in ours])
         report, excuse = self.judgement.check, why_excused(self.judgement.check)
         if report.verdict == "fault" or (report.verdict == "incomplete" and not (report.known or report.news)):
-            raise NotJudgedError(report.message.strip().rpartition("\n")[2], self._told(self.judgement))
+            raise NotJudgedError(_last_line(report.message), self._told(self.judgement))
         if report.verdict == "incomplete":
-            pytest.xfail(f"{excuse}: {report.message}")
+            pytest.xfail(one_line(f"{excuse}: {report.message}"))
         if report.verdict == "skip" and not self.judgement.stale:
-            pytest.skip(report.message)
+            pytest.skip(one_line(report.message))
         if report.verdict == "fail" and excuse:
             self.add_marker(pytest.mark.xfail(reason=f"{excuse}: {report.statement}", raises=CheckError))
 
@@ -88,7 +90,7 @@ class CheckItem(pytest.Item):
                 finding = check.function(self.suite.profile.evidence(scenario, observation))
             raise CheckError(report.statement, self._told(self.judgement), scenario, observation, finding)
         if report.verdict != "pass":  # with --runxfail nothing is excused, and what was not judged has not passed
-            raise NotJudgedError(report.message.strip().rpartition("\n")[2], self._told(self.judgement))
+            raise NotJudgedError(_last_line(report.message), self._told(self.judgement))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it is from and what it is called at the head of its failure."""
@@ -100,6 +102,10 @@ class CheckItem(pytest.Item):
     def _again(self) -> str:
         isolation = "" if self.suite.isolation == "fork" else f" --loop-isolation {self.suite.isolation}"
         return f"pytest {shlex.quote(self.nodeid)} --loop-seed {self.suite.settings.seed}{isolation}"
+
+
+def _last_line(message: str) -> str:
+    return one_line(message.strip().rpartition("\n")[2])
 
 
 def without_traceback(excinfo: pytest.ExceptionInfo[BaseException]) -> Any:

@@ -14,6 +14,7 @@ from looptck.describe import Description, describe
 from looptck.endless import Patience
 from looptck.profile import Profile, profile_of
 from looptck.report.excuses import excused, stale
+from looptck.report.text import no_commands, one_line
 from looptck.suite.labels import Labels
 from looptck.target import Loader
 
@@ -70,7 +71,7 @@ class Suite:
     def headline(self) -> str:
         """What is judged against what, in one line."""
         with_ = self.settings
-        return f"{self.name} against {with_.profile}, seed {with_.seed}, requirements {with_.pinned}"
+        return f"{one_line(self.name)} against {with_.profile}, seed {with_.seed}, requirements {with_.pinned}"
 
     @cached_property
     def description(self) -> Description:
@@ -120,7 +121,7 @@ class Suite:
         out = io.StringIO()
         console, seen = Console(file=out, width=WIDTH, color_system=None), {test.name: self._observed[test.name]}
         print_failures(console, whole, seen, (lambda _check_id: again) if again else None)
-        return "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
+        return "\n".join(line.rstrip() for line in no_commands(out.getvalue()).strip().splitlines())
 
     def _at_once(self, test: Test, check: Check, other_test: Test, other: Check) -> bool:
         """Whether to observe for another check when one is to be judged.

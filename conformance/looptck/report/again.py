@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from looptck.report.model import Report
 
 
+def typed(target: str) -> str:
+    """A target as it can stand in a command line: a name that begins with a dash would be an option there."""
+    return f"./{target}" if target.startswith("-") else target
+
+
 def again(report: Report, check_id: str = "") -> str:
     """The command line; for one check where its id is given. A file of known failures is left out: it only excuses."""
-    parts = ["looptck", "check", quote(report.target), "--profile", report.profile]
+    parts = ["looptck", "check", quote(typed(report.target)), "--profile", report.profile]
     parts += ["-k", check_id] if check_id else []
     parts += ["--seed", str(report.seed)]
     parts += ["--limit", f"{report.limit:g}"] if report.limit != LIMIT else []

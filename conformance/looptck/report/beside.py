@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from looptck.report.text import text_of
+from looptck.report.text import one_line, text_of
 
 _NOTHING = object()
 """In place of the element that the shorter of two lists does not have."""
@@ -41,7 +41,7 @@ def pairs(expected: Any, seen: Any) -> list[Pair]:
 
 
 def _pair(label: str, one: Any, other: Any) -> Pair:
-    return Pair(label, _side(one), _side(other), differs=one != other)
+    return Pair(one_line(label), _side(one), _side(other), differs=one != other)
 
 
 def _side(value: Any) -> str:

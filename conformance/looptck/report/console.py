@@ -6,14 +6,14 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
+from rich import markup
 from rich.table import Table
 
 from looptck.profile import profile_of
 from looptck.report.again import again
 from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
-from looptck.report.text import LONGEST
+from looptck.report.text import LONGEST, message_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +28,11 @@ _ROWS = 12
 MOST_EXPLAINED = 20
 """Failures that are explained at length: of a loop that is just begun nearly everything fails."""
 _MARKED = "[bold red]≠[/]"
+
+
+def escape(text: str) -> str:
+    """Text of a loop's or a user's such that it stays in its line, and neither terminal nor markup obeys it."""
+    return markup.escape(one_line(text))
 
 
 def print_test(console: Console, test: TestReport, width: int = 40) -> None:
@@ -119,7 +124,7 @@ def print_diagnosis(console: Console, report: Report) -> None:
         if not named:
             console.print(f"  [bold]{mutant.id}[/] {escape(mutant.title)}", highlight=False)
         for line in lines:
-            console.print(f"  {line}" if named else f"    {line}", markup=False, highlight=False)
+            console.print(f"  {one_line(line)}" if named else f"    {one_line(line)}", markup=False, highlight=False)
     for mutant in report.diagnosis.mutants[:1]:
         console.print(f"  more: looptck explain {mutant.id} --profile {report.profile}", markup=False, highlight=False)
 
@@ -139,7 +144,7 @@ def print_summary(console: Console, report: Report, seconds: float) -> None:
 def _print_obstacle(console: Console, test: TestReport, check: CheckReport, observed: Observed) -> None:
     same = [other.id for other in test.checks if other.message == check.message]
     console.print(f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{test.name}[/]", highlight=False)
-    console.print(f"  {check.message}", markup=False, highlight=False, soft_wrap=True)
+    _print_message(console, check, soft_wrap=True)
     listed = ", ".join(same[:4]) + (f" and {len(same) - 4} more" if len(same) > 4 else "")  # noqa: PLR2004 - one line
     console.print(f"  scenario {check.scenario}; checks: {listed}", markup=False, highlight=False)
     _print_output(console, observed, check)
@@ -151,8 +156,13 @@ def _print_failure(console: Console, check: CheckReport) -> None:
     )
     console.print(f"  {check.statement}", markup=False, highlight=False)
     if check.message:
-        console.print(f"  {check.message}", markup=False, highlight=False)
+        _print_message(console, check, soft_wrap=False)
     console.print(_beside(check))
+
+
+def _print_message(console: Console, check: CheckReport, *, soft_wrap: bool) -> None:
+    told = message_of(check.verdict, check.message)
+    console.print(f"  {told}", markup=False, highlight=False, soft_wrap=soft_wrap)
 
 
 def _weight(check: CheckReport) -> str:
@@ -160,7 +170,7 @@ def _weight(check: CheckReport) -> str:
 
 
 def _print_again(console: Console, command: str) -> None:
-    console.print(f"  again: {command}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"  again: {one_line(command)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_output(console: Console, observed: Observed, check: CheckReport) -> None:
@@ -192,8 +202,8 @@ def _run(name: str, observed: tuple[Any, Any]) -> Table:
         table.add_column(heading, overflow="fold")
     told = profile.rows(profile.evidence(*observed))
     for row in told[:_ROWS]:
-        cells = (row.step, row.before, row.model, "\n".join(row.did), row.usage)
-        table.add_row(*(escape(cell[:LONGEST]) for cell in cells))
+        cells = [escape(cell[:LONGEST]) for cell in (row.step, row.before, row.model, row.usage)]
+        table.add_row(*cells[:-1], "\n".join(escape(deed[:LONGEST]) for deed in row.did), cells[-1])
     if len(told) > _ROWS:
         table.add_row("…", f"{len(told) - _ROWS} more like these")
     return table

@@ -28,7 +28,7 @@ class KnownFailuresError(Exception):
 def load_known(place: str, profile: str) -> dict[str, str]:
     """The reasons by check id. Raises `KnownFailuresError`: unreadable, not of the form, or an id that no check has."""
     try:
-        entries = tomllib.loads(Path(place).read_text(encoding="utf-8"))
+        entries = tomllib.loads(Path(place).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         msg = f"{place}: {getattr(error, 'strerror', None) or error}"
         raise KnownFailuresError(msg) from None

@@ -2,17 +2,22 @@
 
 `results.jsonl` opens with a header, has a line for each result, and ends with a footer. A run that was killed leaves
 everything it had, and no footer. The folder of an earlier run is moved aside, to the same name with `.old` behind it.
+The file of a run that is still going on is locked, and its folder stays where it is.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import weakref
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 RESULTS = "results.jsonl"
@@ -30,14 +35,21 @@ class RunFolder:
     """
 
     def __init__(self, place: Path, header: dict[str, Any]) -> None:
-        """Move what an earlier run left there aside and write the header. Raises `FolderError`."""
+        """Move what an earlier run left there aside and write the header. Raises `FolderError`.
+
+        A place that is a link is the folder that the link leads to.
+        """
+        place = Path(os.path.realpath(place))
         try:
-            _make_room(place)
-            place.mkdir(parents=True, exist_ok=True)
-            self._file = (place / RESULTS).open("x", encoding="utf-8", errors="backslashreplace")
+            with _locked(place):
+                _make_room(place)
+                place.mkdir(parents=True, exist_ok=True)
+                self._file = (place / RESULTS).open("x", encoding="utf-8", errors="backslashreplace")
+                _lock(self._file.fileno(), fcntl.LOCK_EX)
         except (OSError, ValueError) as error:
             msg = f"{place}: {getattr(error, 'strerror', None) or error}"
             raise FolderError(msg) from None
+        _OPEN.add(self)
         self._line({"type": "header", "schema": SCHEMA, **header})
 
     def add(self, kind: str, result: dict[str, Any]) -> None:
@@ -63,7 +75,23 @@ class RunFolder:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more is written, and the folder may be moved."""
         self._file.close()
+
+
+_OPEN: weakref.WeakSet[RunFolder] = weakref.WeakSet()
+
+
+def _leave() -> None:
+    """A child does not hold the lock of its parent's file."""
+    for folder in _OPEN:
+        folder.close()
+
+
+os.register_at_fork(after_in_child=_leave)
 
 
 def read_run(place: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any] | None]:
@@ -97,8 +125,39 @@ def _make_room(place: Path) -> None:
         if not _is_ours(old):
             msg = f"the results there would be moved to {old}, which holds something else"
             raise ValueError(msg)
-        shutil.rmtree(old)
+        if old.is_symlink():
+            msg = f"the results there would be moved to {old}, which is a link; name another folder"
+            raise ValueError(msg)
+        with _locked(old):
+            shutil.rmtree(old)
     place.rename(old)
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """Hold the results there, if there are any, so that no other run moves them. Raises `ValueError` where one does."""
+    try:
+        file = (place / RESULTS).open("r+b")
+    except OSError:  # nothing that a run is writing
+        yield
+        return
+    with file:
+        held = _lock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not held or not os.path.samestat(os.fstat(file.fileno()), (place / RESULTS).stat()):
+            msg = "another run is writing its results there; wait for it, or name another folder"
+            raise ValueError(msg)
+        yield
+
+
+def _lock(file: int, how: int) -> bool:
+    """Lock a file until it is closed. False where somebody else holds it; where files cannot be locked, nobody does."""
+    try:
+        fcntl.flock(file, how)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _is_ours(place: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
-from looptck.report.text import text_of
+from looptck.report.text import message_of, one_line, text_of, visible
 from looptck.target import DEFAULT_NAME, split_target
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check_annotations(report: Report) -> list[str]:
 
 def _told(check: CheckReport) -> str:
     if not check.told_apart():
-        return check.message or check.statement
+        return message_of(check.verdict, check.message) or check.statement
     return f"{check.statement}\nexpected: {text_of(check.expected)}\nseen: {text_of(check.seen)}"
 
 
@@ -125,16 +125,16 @@ def _details(check: CheckReport) -> list[str]:
 
 def _cell(text: str) -> str:
     """Text such that Markdown takes nothing in it for its own."""
-    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>()#+-!|" else sign for sign in " ".join(text.split()))
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>()#+-!|" else sign for sign in one_line(" ".join(text.split())))
 
 
 def _flat(text: str) -> str:
     """A blank line would end the HTML around it."""
-    return " ".join(text.split())
+    return one_line(" ".join(text.split()))
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

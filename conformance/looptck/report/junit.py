@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from looptck.report.excuses import why_excused
-from looptck.report.text import text_of
+from looptck.report.text import message_of, one_line, text_of, visible
 
 if TYPE_CHECKING:
     from looptck.report.model import CheckReport, Report, TestReport
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to say, not even escaped."""
 
 
 def junit_xml(report: Report) -> str:
@@ -31,7 +27,7 @@ def _suite(report: Report, test: TestReport) -> ET.Element:
     suite = ET.Element("testsuite", name=test.name, time=f"{test.duration_s:.3f}")
     properties = ET.SubElement(suite, "properties")
     for name in ("target", "profile", "seed", "requirements", "isolation"):
-        ET.SubElement(properties, "property", name=name, value=_xml(str(getattr(report, name))))
+        ET.SubElement(properties, "property", name=name, value=one_line(str(getattr(report, name))))
     kinds = {"failure": 0, "error": 0, "skipped": 0}
     for check in test.checks:
         case = ET.SubElement(suite, "testcase", classname=f"looptck.{report.profile}.{test.name}", name=check.id)
@@ -51,22 +47,18 @@ def _outcome(check: CheckReport) -> ET.Element | None:
     if check.verdict == "pass":
         return None
     if check.verdict == "skip":
-        return ET.Element("skipped", message=_xml(check.message))
+        return ET.Element("skipped", message=one_line(check.message))
     excuse = why_excused(check)
     if excuse:
-        return ET.Element("skipped", message=_xml(f"{excuse}: {check.statement}"))
+        return ET.Element("skipped", message=one_line(f"{excuse}: {check.statement}"))
     tag = "failure" if check.verdict == "fail" else "error"
-    found = ET.Element(tag, type=check.verdict, message=_xml(check.statement))
-    found.text = _xml(_explained(check))
+    found = ET.Element(tag, type=check.verdict, message=check.statement)
+    found.text = visible(_explained(check))
     return found
 
 
 def _explained(check: CheckReport) -> str:
-    lines = [check.message] if check.message else []
+    lines = [message_of(check.verdict, check.message)] if check.message else []
     if check.told_apart():
         lines += [f"expected: {text_of(check.expected)}", f"seen: {text_of(check.seen)}"]
     return "\n".join([*lines, f"scenario: {check.scenario}", f"requirement: {check.requirement}"])
-
-
-def _xml(text: str) -> str:
-    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)

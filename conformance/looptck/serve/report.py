@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from looptck import __version__
 from looptck.report.beside import pairs
 from looptck.report.model import EXIT_FAIL, EXIT_FAULT, EXIT_INCOMPLETE, EXIT_PASS, Verdict
+from looptck.report.text import message_of, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,14 +73,14 @@ def summary(report: ServeReport) -> Iterator[str]:
         yield f"{finding.verdict} {finding.id} ({finding.level}, section {finding.section})"
         yield f"  {finding.statement}"
         if finding.message:
-            yield f"  {finding.message}"
+            yield f"  {message_of(finding.verdict, finding.message)}"
         if finding.expected is not None or finding.seen is not None:
             for pair in pairs(finding.expected, finding.seen):
                 if pair.differs:
                     label = f"{pair.label}: " if pair.label else ""
                     yield f"  {label}expected  {pair.expected}"
                     yield f"  {' ' * len(label)}seen      {pair.seen}"
-    yield from ("", *(f"note: {note}" for note in report.notes), f"{report.ended}")
+    yield from ("", *(f"note: {one_line(note)}" for note in report.notes), f"{report.ended}")
     counts = [f"{len(report.passed)} pass"]
     for verdict in ("fail", "incomplete", "fault"):
         number = sum(finding.verdict == verdict for finding in report.findings)

@@ -7,7 +7,6 @@ import queue
 import signal
 import stat
 import subprocess
-import sys
 import threading
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -173,7 +172,7 @@ def _running(
         return
     try:
         process = subprocess.Popen(  # noqa: S603 - it is the user's own
-            command, stdin=subprocess.DEVNULL, stdout=sys.__stderr__, env=environment, process_group=0
+            command, stdin=subprocess.DEVNULL, stdout=2, env=environment, process_group=0
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from looptck.report.text import one_line
 from looptck.serve.messages import read
 from looptck.serve.report import SERVE_SCHEMA
 
@@ -71,6 +72,6 @@ def told(line: dict[str, Any]) -> str:
     if line["type"] == "serving":
         others = [f"invocation {place}: {url}" for place, url in enumerate(line["base_urls"], 1)]
         place = "; ".join(others) if len(others) > 1 else line["base_url"]
-        return f"serving {line['scenario']} at {place}"
+        return one_line(f"serving {line['scenario']} at {place}")
     roles = [str(node.get("role")) if isinstance(node, dict) else "?" for node in line["messages"] or ()]
-    return f"request {line['number']}: {', '.join(roles) or 'nothing'} -> {line['answer']}"
+    return one_line(f"request {line['number']}: {', '.join(roles) or 'nothing'} -> {line['answer']}")

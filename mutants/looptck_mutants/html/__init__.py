@@ -13,8 +13,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from looptck import __version__
+from looptck.report.text import visible
 from looptck_mutants.html.view import columns_of, exhibits_of, outcome_of
 from looptck_mutants.stryker import stryker_report
 
@@ -34,7 +36,12 @@ def mutants_html(report: MutantsReport, project: Project, sources: Mapping[str, 
     script = _text("html", "templates", "script.js")
     elements = _text("vendor", "mutation-test-elements.js")
     pages = Environment(
-        loader=PackageLoader(__name__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader(__name__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     return pages.get_template("mutants.html.jinja").render(
         report=report,
@@ -49,6 +56,11 @@ def mutants_html(report: MutantsReport, project: Project, sources: Mapping[str, 
         elements=elements,
         hashes=[_hash(elements), _hash(script)],
     )
+
+
+def _visible(value: object) -> object:
+    """Texts of a manifest and of tests, with nothing hidden in them; what the page itself comes with stays as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _text(*parts: str) -> str:

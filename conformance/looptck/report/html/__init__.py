@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from looptck.report.html.view import page_of
+from looptck.report.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,12 +24,6 @@ __all__ = ["check_html"]
 
 LONGEST = 2000
 """Characters of any one text on the page."""
-_NO_CHARACTERS = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    f"\ufff9-\ufffb\U000e0000-\U000e007f{_NO_CHARACTERS}]"
-)
-"""Characters that HTML does not allow, that UTF-8 cannot carry, or that would hide or turn the text around them."""
 
 
 def check_html(report: Report, observed: Mapping[str, Observed]) -> str:
@@ -49,7 +43,7 @@ def check_html(report: Report, observed: Mapping[str, Observed]) -> str:
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
-    return _HIDDEN.sub(_shown, page)
+    return visible(page)
 
 
 @cache
@@ -69,7 +63,3 @@ def _clipped(value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str) or len(value) <= LONGEST:
         return value
     return f"{value[: LONGEST // 2]} … {len(value) - LONGEST} more characters … {value[-LONGEST // 2 :]}"
-
-
-def _shown(found: re.Match[str]) -> str:
-    return f"\\u{{{ord(found[0]):x}}}"

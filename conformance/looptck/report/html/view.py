@@ -12,7 +12,7 @@ from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
 from looptck.report.html.drawing import drawn
-from looptck.report.text import LONGEST, text_of
+from looptck.report.text import LONGEST, one_line, text_of
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
@@ -196,4 +196,5 @@ def _cells(row: Row) -> tuple[str, ...]:
     did: Sequence[str] = row.did
     if len(did) > _DEEDS:
         did = [*did[: _DEEDS - 1], f"{len(did) - _DEEDS} more like these", did[-1]]
-    return tuple(cell[:LONGEST] for cell in (row.step, row.before, row.model, "\n".join(did), row.usage))
+    lines = "\n".join(one_line(deed) for deed in did)
+    return (*(one_line(cell[:LONGEST]) for cell in (row.step, row.before, row.model)), lines[:LONGEST], row.usage)
