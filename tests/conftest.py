@@ -1,24 +1,19 @@
-"""What all tests share: how they are divided among workers, what of these and of forked children is measured."""
+"""What all tests share: how they are divided among workers, how these are measured, a process that forks cheaply."""
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.lean import Lean
+from tests.measuring import Measured, measured
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from coverage import Coverage
-
 APART = ("tests/conformance/test_implementations.py",)
 """Files whose tests take long and share nothing: each may go to another worker."""
-MEASURED = 2
-"""How many of the children that a test forks are measured: the others run the same lines, and each costs a file."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]
@@ -35,41 +30,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where this process runs tests under coverage, see to its children."""
-    module = sys.modules.get("coverage")
-    measuring = None if module is None else module.Coverage.current()
-    if measuring is not None and (hasattr(config, "workerinput") or not config.getoption("numprocesses")):
-        config.pluginmanager.register(Measured(measuring))
+    """Where this process runs the tests itself, see to what is measured of it."""
+    runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses")
+    process = measured() if runs_tests else None
+    if process is not None:
+        config.pluginmanager.register(UnderCoverage(process))
 
 
-class Measured:
-    """A process that runs tests under coverage."""
+class UnderCoverage:
+    """What the measuring has to know of the tests."""
 
-    def __init__(self, measuring: Coverage) -> None:
-        self._measuring = measuring
-        self._forked = 0
-        # The way in for workers. A command that a test starts shall print what it prints without coverage.
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
-        os.register_at_fork(before=self._count, after_in_child=self._leave)
+    def __init__(self, process: Measured) -> None:
+        self._process = process
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
-        """A test begins."""
-        self._forked = 0
+        self._process.begin()
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Nothing is lost should a worker be slow to end, and be killed for that."""
-        self._measuring.save()
-
-    def _count(self) -> None:
-        self._forked += 1
-
-    def _leave(self) -> None:
-        """In the child: no more tracing and no file, where there are enough already."""
-        if self._forked > MEASURED:
-            self._measuring.stop()
-            self._measuring.save = lambda: None  # type: ignore[method-assign]
+        self._process.save()
 
 
 @pytest.fixture(scope="session")

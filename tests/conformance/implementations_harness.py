@@ -160,7 +160,8 @@ def seen(profile: str, file: Path, alone: bool, endless: bool) -> dict[str, list
     by_verdict: dict[str, list[str]] = {}
     for check in found:
         if check.verdict != "pass":
-            by_verdict.setdefault(check.verdict, []).append(check.id)
+            obstacle = check.verdict == "fail" and not check.told_apart()
+            by_verdict.setdefault("obstacle" if obstacle else check.verdict, []).append(check.id)
     return {verdict: sorted(checks) for verdict, checks in by_verdict.items()}
 
 

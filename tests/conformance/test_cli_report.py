@@ -50,6 +50,27 @@ def test_json_holds_what_the_console_shows(looptck: Any) -> None:
     assert (check["id"], check["level"], check["scenario"]) == ("parallel/one-slot", "must", "one-slot")
 
 
+def test_in_this_process_a_target_is_imported_once_and_may_go_elsewhere(
+    looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import os\nopen('imports', 'a').write('.')\nos.chdir('/')\nfrom looptck_reference import Agent\n"
+    (tmp_path / "loop.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    options = ("--isolation", "none", "--json", "a.json", "--junit", "a.xml", "--html", "a.html", "--report", "run")
+    ran = looptck("check", "loop.py", "-k", "hand/answer", *options)
+    assert (ran.code, ran.last) == (0, "PASS loop.py against ag03: 1 pass")
+    assert (tmp_path / "imports").read_text(encoding="utf-8") == "."
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".pyc" and path.name != "__pycache__") == [
+        "a.html", "a.json", "a.xml", "imports", "loop.py", "run"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--html", "--report", "--known-failures"])
+def test_a_place_without_a_name_is_refused(looptck: Any, option: str) -> None:
+    ran = looptck("check", "reference", option, "")
+    assert (ran.code, ran.out, ran.err) == (4, "", f"looptck: {option}: the name is empty (looptck --help)\n")
+
+
 # repeating one failure
 
 

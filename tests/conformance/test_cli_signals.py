@@ -72,3 +72,68 @@ def test_workers_and_what_they_started_end_with_a_command_that_is_killed(tmp_pat
     with holding(tmp_path, LOOP.format(stay=STAY, work=""), "--isolation", "process") as process:
         process.kill()
     assert process.returncode == -signal.SIGKILL
+
+
+STAYS = "open('held', 'w').write('.'); signal.pause()"
+SWALLOWS = f"""
+        try:
+            {STAYS}
+        except BaseException:
+            raise ValueError('mine')
+"""
+ADAPTER = f"""
+import signal
+class Loop:
+    name, version, lacks = "loop", "1", {{}}
+    async def run(self, run):
+        from looptck.adapter import Outcome
+        try:
+            {STAYS}
+        except BaseException as error:
+            return Outcome(error=error)
+"""
+LESSON4 = f"""
+import signal
+class Agent:
+    def __init__(self, **options): ...
+    def run(self, task, history=None):
+        {STAYS}
+class Budget: ...
+"""
+TASK = f"""
+import asyncio, signal
+class Agent:
+    def __init__(self, **options): ...
+    def invoke(self, messages):
+        return self
+    async def result(self):
+        await asyncio.gather(asyncio.create_task(self.work()), return_exceptions=True)
+        raise LookupError
+    async def work(self):
+        {STAYS}
+    events = transcript = usage = None
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("loop", "options"),
+    [
+        (LOOP.format(stay=STAYS, work=""), ["loop.py", "-k", "TestHandExample"]),
+        (LOOP.format(stay=SWALLOWS, work=""), ["loop.py", "-k", "hand/answer"]),
+        (ADAPTER, ["loop.py:Loop", "-k", "hand/answer"]),
+        (TASK, ["loop.py", "-k", "TestHandExample"]),
+        (LESSON4, ["loop.py", "-k", "single/answer", "--profile", "lesson4"]),
+    ],
+    ids=["stays", "swallows", "adapter", "task", "lesson4"],
+)
+def test_a_signal_ends_a_loop_in_this_process(tmp_path: Path, number: int, loop: str, options: list[str]) -> None:
+    (tmp_path / "loop.py").write_text(loop, encoding="utf-8")
+    os.mkfifo(tmp_path / "held")
+    with started("check", *options, "--isolation", "none", "--json", "report.json", folder=tmp_path) as process:
+        with (tmp_path / "held").open("rb") as held:
+            assert held.read(1) == b"."
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (143, "", "looptck: terminated\n")
+    assert not (tmp_path / "report.json").exists()

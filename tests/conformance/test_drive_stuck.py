@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -161,10 +162,12 @@ def test_a_run_that_backs_off_for_longer_than_the_window_is_waited_for() -> None
 
 @pytest.mark.usefixtures("short_windows")
 @pytest.mark.parametrize(
-    ("due", "status"), [(0.15, "unfinished"), (30.0, "timeout")], ids=["within-the-limit", "beyond-it"]
+    ("due", "limit", "status"),
+    [(0.15, drive.LIMIT, "unfinished"), (3600.0, 0.2, "timeout")],
+    ids=["within-the-limit", "beyond-it"],
 )
-def test_a_timer_that_leads_nowhere_saves_no_run(due: float, status: str) -> None:
-    assert only(observe(type("Leaves", (LeavesTimer,), {"due": due}), limit=0.4)).status == status
+def test_a_timer_that_leads_nowhere_saves_no_run(due: float, limit: float, status: str) -> None:
+    assert only(observe(type("Leaves", (LeavesTimer,), {"due": due}), limit=limit)).status == status
 
 
 @pytest.mark.usefixtures("short_windows")
@@ -184,6 +187,20 @@ def test_a_guard_does_not_delay_the_tools_that_are_held() -> None:
 
     observation = observe(Guards, scenario(Turn(calls=FOUR), ANSWER, finish="last"))
     assert (only(observation).status, len(observation.levels)) == ("answered", 4)
+
+
+@pytest.mark.skipif(not quiescence.HAS_PROC, reason="such a loop is incomplete where thread states cannot be read")
+def test_a_loop_that_blocks_the_event_loop_while_threads_run_its_tools_is_let_go_on() -> None:
+    class Blocks(Hollow):
+        async def result(self) -> Any:
+            pool = ThreadPoolExecutor()
+            runs = [pool.submit(asyncio.run, self.options["tools"].call(call.call())) for call in FOUR]
+            results = [run.result(timeout=5) for run in runs]  # nobody else has a turn now
+            return Message("assistant", ", ".join(result.content for result in results))
+
+    observation = observe(Blocks, scenario(Turn(calls=FOUR), ANSWER, finish="last"))
+    assert only(observation).message == Message("assistant", "pier 0, pier 1, pier 2, pier 3")
+    assert observation.levels == (4, 3, 2, 1)
 
 
 def test_after_a_run_that_gets_nowhere_no_other_is_begun() -> None:

@@ -124,6 +124,24 @@ def test_the_command_prints_annotations_and_appends_the_summary(
     assert "budget/calls-none-run" in written
 
 
+def test_a_summary_that_cannot_be_written_is_told_before_the_work(
+    looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
+    ran = looptck("check", "reference", "-k", "hand/answer", "--output-format", "github")
+    assert (ran.code, ran.out) == (4, "")
+    assert "GITHUB_STEP_SUMMARY" in ran.err
+
+
+def test_a_summary_that_cannot_be_written_any_more_changes_no_verdict(
+    looptck: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/dev/full")
+    ran = looptck("check", "reference", "-k", "hand/answer", "--output-format", "github")
+    assert ran.code == 0
+    assert ran.err == "looptck: GITHUB_STEP_SUMMARY /dev/full: No space left on device; the verdict stands\n"
+
+
 def test_without_the_option_there_is_neither(looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     ran = looptck("check", "examples/broken_loop.py", "-k", "budget/calls-none-run")

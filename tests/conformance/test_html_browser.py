@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from looptck_mutants.outcome import MutantReport
 
-PHONE = 390, 844
+PHONE, SMALLEST = (390, 844), (320, 568)
 HOSTILE = "</script><script>window.hostile = 1</script><img src=x onerror='window.hostile = 2'>"
 APP = "mutation-test-report-app"
 
@@ -186,6 +186,10 @@ def test_the_page_of_all_mutants_is_as_wide_as_a_phone(chrome: Browser, tmp_path
 
 def assert_fits(chrome: Browser, page: Path, fragment: str, shown: str) -> None:
     """On a phone nothing lies beside the screen, neither at the start nor where the fragment leads."""
+    with chrome.sized(*SMALLEST):
+        chrome.open(page)
+        chrome.one("#summary")
+        assert chrome.driver.execute_script("return document.documentElement.scrollWidth") <= SMALLEST[0]
     with chrome.sized(*PHONE):
         for place in ("", fragment):
             chrome.open(page, place)

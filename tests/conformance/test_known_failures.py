@@ -77,6 +77,12 @@ def test_where_nothing_could_be_judged_nothing_is_green() -> None:
     assert (test.verdict, reported(test).exit_code()) == ("incomplete", 2)
 
 
+def test_a_file_may_begin_with_the_mark_that_some_editors_write(tmp_path: Path) -> None:
+    file = tmp_path / "known.toml"
+    file.write_bytes(b'\xef\xbb\xbf"hand/answer" = "why"\n')
+    assert load_known(str(file), "ag03") == {"hand/answer": "why"}
+
+
 def test_a_target_that_cannot_be_used_is_incomplete_whatever_is_known(looptck: Any, tmp_path: Path) -> None:
     ran = looptck("check", bad("raises_at_import"), "-k", PASSES, "--known-failures", listed(tmp_path, PASSES))
     assert (ran.code, ran.last) == (2, f"INCOMPLETE {bad('raises_at_import')} against ag03: 1 incomplete")

@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.situations import PLENTY, SHORT, WIDE, Situation
 
 from looptck.observe import quiescence
-from looptck.observe.quiescence import HAS_PROC, HORIZON, LATE, QuiescentLoop, other_threads, threads_now
+from looptck.observe.quiescence import HAS_PROC, LATE, QuiescentLoop, other_threads, threads_now
 
 BACK_OFF = 0.2
 """Seconds that a timer is set for, or that a deadline leaves: ten times a short window."""
@@ -221,8 +221,9 @@ def test_a_timer_is_waited_for_where_a_proof_is_asked_for(situation: Situation) 
     assert situation.progress == 1
 
 
-def test_where_none_is_asked_for_it_delays_nothing(situation: Situation) -> None:
-    assert situation.ask(set_for(HORIZON * 0.9, situation)) == "window"
+def test_where_none_is_asked_for_it_delays_nothing(situation: Situation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiescence, "HORIZON", 7200)
+    assert situation.ask(set_for(3600, situation)) == "window"
     assert situation.progress == 0
 
 

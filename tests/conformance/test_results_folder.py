@@ -6,8 +6,9 @@ import contextlib
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from tests.conformance.commands import ROOT, bad, started
@@ -57,14 +58,73 @@ def test_a_folder_of_ours_to_which_somebody_has_added_a_file_is_left_alone(tmp_p
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["notes.txt", RESULTS]
 
 
+def test_the_folder_of_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "out", {"run": "first"}) as first:
+        for place in (tmp_path / "out", tmp_path / "elsewhere" / ".." / "out"):
+            with pytest.raises(FolderError, match="another run is writing its results there"):
+                RunFolder(place, {"run": "second"})
+        first.finish({})
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    with RunFolder(tmp_path / "out", {"run": "second"}):
+        assert read_run(tmp_path / "out.old")[0]["run"] == "first"
+
+
+def test_a_run_that_goes_on_in_the_folder_for_old_ones_is_left_alone(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "out", {"run": "first"}):
+        pass
+    with RunFolder(tmp_path / "out.old", {"run": "second"}), pytest.raises(FolderError, match="another run is writing"):
+        RunFolder(tmp_path / "out", {"run": "third"})
+    assert [read_run(tmp_path / name)[0]["run"] for name in ("out", "out.old")] == ["first", "second"]
+
+
+def test_a_child_that_is_left_of_a_run_holds_no_folder(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    with RunFolder(tmp_path / "out", {"run": "first"}) as folder:
+        if (child := os.fork()) == 0:
+            os.read(read, 1)
+            os._exit(0)
+        folder.finish({})
+    try:
+        with RunFolder(tmp_path / "out", {"run": "second"}):
+            pass
+    finally:
+        os.write(write, b".")
+        os.waitpid(child, 0)
+        os.close(read)
+        os.close(write)
+
+
+def test_a_link_stands_for_the_folder_that_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for run in ("first", "second"):
+        with RunFolder(tmp_path / "link", {"run": run}):
+            pass
+    assert (tmp_path / "link").is_symlink()
+    assert [read_run(tmp_path / name)[0]["run"] for name in ("real", "real.old")] == ["second", "first"]
+
+
+def test_nothing_is_moved_onto_a_link(tmp_path: Path) -> None:
+    for name in ("out", "other"):
+        with RunFolder(tmp_path / name, {"run": name}):
+            pass
+    (tmp_path / "out.old").symlink_to("other")
+    with pytest.raises(FolderError, match="which is a link"):
+        RunFolder(tmp_path / "out", {})
+    assert read_run(tmp_path / "other")[0]["run"] == "other"
+
+
 def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
-    full = Path("/dev/full").open("a", encoding="utf-8")
-    with RunFolder(tmp_path / "out", {}) as folder, pytest.MonkeyPatch.context() as patched:
+    with RunFolder(tmp_path / "out", {}) as folder, pytest.MonkeyPatch.context() as patched, unwritable() as full:
         patched.setattr(folder, "_file", full)
         with pytest.raises(FolderError, match="No space left on device"):
             folder.add("test", {"name": "TestSpans"})
-    with contextlib.suppress(OSError):
-        full.close()
+
+
+@contextlib.contextmanager
+def unwritable() -> Iterator[TextIO]:
+    with contextlib.suppress(OSError), Path("/dev/full").open("a", encoding="utf-8") as full:
+        yield full
 
 
 def test_nothing_is_moved_onto_a_folder_with_anything_else(tmp_path: Path) -> None:
@@ -93,7 +153,9 @@ def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     assert read_run(tmp_path / "out")[1:] == ([{"type": "test", "name": "TestSpans"}], None)
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "no json\n", "[1]\n", '{"type": "header", "schema": "looptck-run-1"}\n[1]\n'])
+@pytest.mark.parametrize(
+    "text", ["", "{}\n", "no json\n", "[1]\n", '{"type": "header", "schema": "looptck-run-1"}\n[1]\n']
+)
 def test_what_is_no_result_of_ours_is_not_read(tmp_path: Path, text: str) -> None:
     (tmp_path / RESULTS).write_text(text)
     with pytest.raises(FolderError):

@@ -103,6 +103,19 @@ def test_a_folder_that_was_made_for_nothing_is_taken_back_too(
     assert below(tmp_path) == []
 
 
+def test_the_next_command_can_be_typed_for_a_name_that_looks_like_an_option(
+    looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = looptck("init", "--", "-d")
+    program, *arguments = shlex.split(ran.out.splitlines()[-1].removeprefix("next: "))
+    assert (program, arguments[:2]) == ("looptck", ["check", "./-d/my_loop.py"])
+    checked = looptck(*arguments)
+    assert checked.code == 1
+    again = next(line for line in checked.out.splitlines() if line.startswith("  again: "))
+    assert " check ./-d/my_loop.py " in again
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -111,6 +124,7 @@ def test_a_folder_that_was_made_for_nothing_is_taken_back_too(
         (["a\0b"], "null"),
         (["loop", "--profile", "ag99"], "there is no profile 'ag99'"),
         ([], "DIR"),
+        ([""], "DIR: the name is empty"),
         (["one", "two"], "two"),
     ],
 )

@@ -277,3 +277,19 @@ def test_a_target_whose_import_starts_what_stays_is_described_at_once(
     written("loop.py", f"import os, threading, time\n{work}\n{LOOP}")
     stays: Callable[[], Adapter] = parse_target("loop.py", KNOWN).load
     assert describe(stays) == Description("Agent", "2.5", {}, isolation=isolation)
+
+
+@pytest.mark.parametrize(("seconds", "isolation"), [(0.01, "process"), (30.0, "fork")])
+def test_an_import_that_takes_long_is_for_few_processes(
+    seconds: float, isolation: Literal["fork", "process"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("looptck.describe.SLOW_IMPORT", seconds)
+    written("loop.py", f"import time\nwhile time.process_time() < 0.02: ...\n{LOOP}")
+    assert describe(parse_target("loop.py", KNOWN).load) == Description("Agent", "2.5", {}, isolation=isolation)
+
+
+def test_a_file_is_found_from_wherever_its_loader_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    written("loop.py", LOOP)
+    target = parse_target("loop.py", KNOWN)
+    monkeypatch.chdir("/")
+    assert target.load().name == "Agent"

@@ -26,6 +26,7 @@ from looptck.cli.options import (
     console,
     drawn,
     known_profile,
+    named,
     progress,
 )
 from looptck.cli.outputs import Outputs
@@ -123,6 +124,7 @@ def _pinned(profile: str, version: int | None) -> int:
 def _known(place: str | None, profile: str) -> dict[str, str]:
     from looptck.report.excuses import KnownFailuresError, load_known  # noqa: PLC0415 - see _pinned
 
+    named("--known-failures", place)
     try:
         return {} if place is None else load_known(place, profile)
     except KnownFailuresError as error:

@@ -175,9 +175,9 @@ def answered_twice(e: Evidence) -> Finding:
 
 @TEST.check("resume/verdict-in-event", "events-carry-verdict", "approved-read")
 def verdict_in_event(e: Evidence) -> Finding:
-    """The tool_call event of an approved call carries the verdict allow, or that of the gate."""
+    """A tool_call event of an approved call, if it is shown again, carries the verdict allow, or that of the gate."""
     seen = [event.verdict for event in e.events("tool_call", 1)]
-    return one_of(seen, ["allow"], ["need_approval"])
+    return one_of(seen, ["allow"], ["need_approval"], [])
 
 
 @TEST.check("resume/error-carries", "errors-carry-run", "unapproved")

@@ -149,7 +149,7 @@ def resumed_first(e: Evidence) -> Finding:
     return one_of(_tool_steps(e, 1)[:1], [tool_step(1, 0, waiting.name)], [tool_step(0, 0, waiting.name)])
 
 
-@TEST.check("steps/answered-input", "step-names", "answered-input")
+@TEST.check("steps/answered-input", "iterations-behind-answered-turns", "answered-input")
 def answered_input(e: Evidence) -> Finding:
     """Behind an input whose turns are answered, iterations count from one, or by their place in the transcript."""
     name = e.asked().turns[0].calls[0].name

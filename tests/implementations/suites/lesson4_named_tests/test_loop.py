@@ -1,4 +1,5 @@
 """The five tests that the lesson names, for any metered loop: `python -m unittest test_loop`."""
+# ruff: noqa: PT009 - for unittest
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class LoopTests(unittest.TestCase):
         self.assertEqual(run.stop, Stop.ANSWERED)
         self.assertTrue(run.ok)
         self.assertEqual(run.output, "Page 12.")
-        self.assertEqual(run.trajectory(), ["search_help"])
+        self.assertEqual(list(run.trajectory()), ["search_help"])
         self.assertEqual([len(call["messages"]) for call in model.calls], [2, 4])
         answered = model.calls[1]["messages"][-1]
         self.assertEqual(answered["role"], "tool")
@@ -47,7 +48,7 @@ class LoopTests(unittest.TestCase):
         model = FakeModel([*searches("a", "b", "c"), "Found."])
         run = Agent(model, self.registry, budget=Budget(repeat_limit=1)).run("Search.")
         self.assertEqual(run.stop, Stop.ANSWERED)
-        self.assertEqual(run.trajectory(), ["search_help"] * 3)
+        self.assertEqual(list(run.trajectory()), ["search_help"] * 3)
 
     def test_step_budget_stops_a_runaway_agent(self) -> None:
         model = FakeModel(searches(*map(str, range(20))))

@@ -1,4 +1,4 @@
-"""Does it run at all?"""
+"""It runs, at least."""
 
 from __future__ import annotations
 
