@@ -283,7 +283,8 @@ def test_the_profiles_are_told() -> None:
 
 def test_the_exit_codes_are_told() -> None:
     codes = [model.EXIT_PASS, model.EXIT_FAIL, model.EXIT_INCOMPLETE, cli.EXIT_FAULT, cli.EXIT_USAGE]
-    assert first_column("README.md", "### Exit codes") == [str(code) for code in [*codes, cli.EXIT_INTERRUPTED]]
+    codes += [cli.EXIT_INTERRUPTED, cli.EXIT_TERMINATED]
+    assert first_column("README.md", "### Exit codes") == [str(code) for code in codes]
 
 
 def test_the_fates_of_mutants_are_told() -> None:

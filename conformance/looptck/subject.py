@@ -25,7 +25,8 @@ REFERENCE = "reference"
 def __getattr__(name: str) -> Any:
     """The class `Agent`, or what else stands beside it.
 
-    Raises `UnknownTargetError`, `BrokenTargetError`, and `AttributeError` where the module has no such name.
+    Raises `UnknownTargetError`, `BrokenTargetError`, and `ImportError` where the module has no such name: of an
+    `AttributeError`, `from looptck.subject import` would not keep the text.
     """
     if name.startswith("_"):
         msg = f"module {__name__!r} has no attribute {name!r}"
@@ -38,7 +39,7 @@ def __getattr__(name: str) -> Any:
         return getattr(module, name)
     except AttributeError:
         msg = f"{text} has no {name} beside its loop"
-        raise AttributeError(msg) from None
+        raise ImportError(msg, name=__name__) from None
 
 
 @cache  # a file is executed each time it is loaded, and its classes are then others

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def mutants_annotations(report: MutantsReport) -> list[str]:
     """An error for each mutant that was not killed by its own check."""
-    away = _away(report)
-    return limited("error", [annotation("error", f"mutant {one.id} {_fate(one)}", _told(one)) for one in away])
+    away = [annotation("error", f"mutant {one.id} {_fate(one)}", _told(one)) for one in _away(report)]
+    return limited("error", [*(annotation("error", "looptck mutants", line) for line in _beside(report)), *away])
 
 
 def mutants_summary(report: MutantsReport) -> str:
@@ -24,8 +24,11 @@ def mutants_summary(report: MutantsReport) -> str:
     counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
     shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
     away = _away(report)
-    lines = [f"## {'❌' if away else '✅'} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
+    icon = "❌" if report.exit_code() else "✅"
+    lines = [f"## {icon} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
     lines += [f"{shown} in {report.wall_s:.1f} s (seed {report.seed})", ""]
+    lines += [f"* {escape(line)}" for line in _beside(report)]
+    lines += [""] if _beside(report) else []
     for mutant in away:
         head = f"<code>{mutant.id}</code> {_fate(mutant)}: {escape(one_line(mutant.title))}"
         lines += [f"<details><summary>{head}</summary>", "", f"<p>{escape(_told(mutant))}</p>", "", "</details>", ""]
@@ -36,10 +39,19 @@ def _away(report: MutantsReport) -> list[MutantReport]:
     return [mutant for mutant in report.mutants if mutant.verdict in (*GOT_AWAY, *NOT_RUN)]
 
 
+def _beside(report: MutantsReport) -> list[str]:
+    """What else makes the exit code: tests that do not count, and entries that explain nothing."""
+    tests = report.suite.tests if report.suite is not None else []
+    lines = [f"{test.id} does not count: {test.reason}" for test in tests if not test.counts and test.reason]
+    stale = report.systematic.stale if report.systematic is not None else []
+    return [one_line(line) for line in (*lines, *stale)]
+
+
 def _fate(mutant: MutantReport) -> str:
     return mutant.verdict.replace("_", " ")
 
 
 def _told(mutant: MutantReport) -> str:
-    meant = f"meant for {mutant.killer.check}" if mutant.killer.check else "said to be equivalent"
+    wanted = mutant.killer.check or mutant.killer.test
+    meant = f"meant for {wanted}" if wanted else "said to be equivalent" if mutant.verdict == "by_others" else ""
     return one_line("; ".join(text for text in (mutant.title, mutant.message, meant, f"patch {mutant.patch}") if text))

@@ -12,9 +12,16 @@ from looptck.report.model import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS, Data, Ve
 MUTANTS_SCHEMA: Literal["looptck-mutants-1"] = "looptck-mutants-1"
 
 Fate = Literal["killed", "by_others", "survived", "timeout", "broken", "stale", "equivalent"]
-"""`killed`: its killer failed, twice. `by_others`: only other checks did. `survived`: none did. `timeout`: its killer
-could not be evaluated, since the run outlasted the limit or crashed. `broken`: it does not import. `stale`: its patch
-does not apply. `equivalent`: as argued."""
+"""What became of a mutant, by who judges it.
+
+`killed`: its killer failed, and failed again in a second run. Of somebody's tests it is any one that counts, or the one
+that a manifest names, that failed by an assertion, twice. Of a mutant of mutmut it is any check, or any test by an
+assertion, and once is enough: mutmut runs a mutant once.
+
+`by_others`: only other checks, or tests, did, or its killer failed once and not again, or it is said to be equivalent
+and was told from the original. `survived`: none did. `timeout`: its killer, or what might have been one, could not be
+evaluated, since the run outlasted the limit or crashed. `broken`: it does not import, or could not be run. `stale`: its
+patch does not apply. `equivalent`: as argued, or, of a mutant of mutmut, as an entry of the triage file explains."""
 
 GOT_AWAY: tuple[Fate, ...] = ("by_others", "survived", "timeout")
 NOT_RUN: tuple[Fate, ...] = ("broken", "stale")
@@ -28,9 +35,10 @@ class KillerReport(Data):
 
 
 class MutantReport(Data):
-    """One mutant. `killed_by` are the ids of all checks that failed, `message` says more where it was not killed.
+    """One mutant. `message` says more where it was not killed.
 
-    `diff` is the change of one that mutmut made, and `patch` then the file that it changes.
+    `killed_by` are the ids of all checks that failed, or of the tests that failed by an assertion and count. `diff` is
+    the change of one that mutmut made, and `patch` then the file that it changes.
     """
 
     id: str
@@ -45,7 +53,11 @@ class MutantReport(Data):
 
 
 class Baseline(Data):
-    """The suite on the unmutated loop: everything else rests on it. `wall_s` is in seconds."""
+    """The suite, or somebody's tests, on the unmutated loop: everything else rests on it.
+
+    `checks` are those of the suite that passed; where somebody's tests judge it is the number of tests that count, and
+    0 in a run of mutmut. `wall_s` is in seconds, 0 in such a run, whose own time has it in.
+    """
 
     verdict: Verdict
     checks: int
@@ -83,8 +95,8 @@ class SuiteReport(Data):
 class Systematic(Data):
     """What is told of a run of mutmut: its version, how many mutants were run in this one, and how many in a second.
 
-    The others' results are those of an earlier run. `explained` are those that an entry of the triage file covers,
-    `stale` has a line for each entry that covers nothing.
+    The others' results are those of an earlier run. Each kill was seen once, for mutmut runs a mutant once. `explained`
+    are those that an entry of the triage file covers, `stale` has a line for each entry that covers nothing.
     """
 
     tool: str

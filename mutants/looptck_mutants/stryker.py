@@ -7,14 +7,13 @@ What that schema says, and how the kit's outcome is put into it:
    entry for each: `s04`, `s04/2`. They share status, killers and description; `statusReason` says which of how many.
 3. A location covers the changed lines of the hunk in the original, and `replacement` is what stands there in the
    mutant. A hunk that only adds lines has an empty location, at the end of the line above.
-4. What got away must not count as detected: it is `Survived`: a mutant that only others
-   noticed, for the check that is there for it passed; and one whose check could not be judged in time, for Stryker
-   counts a `Timeout` as detected. What could not be run is `CompileError`, which no score counts, and an equivalent
-   one is `Ignored`. `statusReason` has the kit's own words, and `killedBy` every check that failed in any case.
+4. What got away must not count as detected, and is `Survived`. So is a mutant that only others noticed, for the check
+   that is there for it passed; and one whose check could not be judged in time, for Stryker counts a `Timeout` as
+   detected. What could not be run is `CompileError`, which no score counts, and an equivalent one is `Ignored`.
+   `statusReason` has the kit's own words, and `killedBy` every check that failed in any case.
 5. A patch that does not fit has no place in the original: its file is the patch itself.
 6. A test file is a named test of the specification; its tests are the checks. Of somebody's suite they are its files
-   and tests, of those that count. `coveredBy` is left out: every check is
-   run on every mutant.
+   and tests, of those that count. `coveredBy` is left out: every check is run on every mutant.
 """
 
 from __future__ import annotations

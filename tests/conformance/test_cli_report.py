@@ -53,7 +53,8 @@ def test_json_holds_what_the_console_shows(looptck: Any) -> None:
 def test_in_this_process_a_target_is_imported_once_and_may_go_elsewhere(
     looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "import os\nopen('imports', 'a').write('.')\nos.chdir('/')\nfrom looptck_reference import Agent\n"
+    count = "with open('imports', 'a') as file:\n    file.write('.')"
+    text = f"import os\n{count}\nos.chdir('/')\nfrom looptck_reference import Agent\n"
     (tmp_path / "loop.py").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     options = ("--isolation", "none", "--json", "a.json", "--junit", "a.xml", "--html", "a.html", "--report", "run")

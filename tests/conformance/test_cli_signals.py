@@ -123,7 +123,7 @@ class Agent:
         (LOOP.format(stay=SWALLOWS, work=""), ["loop.py", "-k", "hand/answer"]),
         (ADAPTER, ["loop.py:Loop", "-k", "hand/answer"]),
         (TASK, ["loop.py", "-k", "TestHandExample"]),
-        (LESSON4, ["loop.py", "-k", "single/answer", "--profile", "lesson4"]),
+        (LESSON4, ["loop.py", "-k", "single/answered", "--profile", "lesson4"]),
     ],
     ids=["stays", "swallows", "adapter", "task", "lesson4"],
 )

@@ -92,7 +92,7 @@ def test_a_fault_of_the_kit_is_an_error_whatever_the_level() -> None:
         ("bell \x07, zero \x00, escape \x1b", "bell \\u{7}, zero \\u{0}, escape \\u{1b}"),
         ("half of a pair: \ud800", "half of a pair: \\u{d800}"),
         ("\ufffe", "\\u{fffe}"),
-        ("turned \u202e, next \x85, apart \u2028", "turned \\u{202e}, next \\u{85}, apart \\u{2028}"),
+        ("turned \u202e, \x85 next, \u2028 apart", "turned \\u{202e}, \\u{85} next, \\u{2028} apart"),
         ("two\r\nlines", "two\\r\\nlines"),
     ],
 )

@@ -18,7 +18,7 @@ from looptck.report.junit import junit_xml
 from looptck.report.text import message_of, no_commands, one_line, text_of, visible
 from looptck.scenario import Invocation, Said, Scenario, Turn
 
-HOSTILE = "\x1b]0;title\x07\x00\x9b31m \u202eturned\u2066 \x85\u2028\u2029 \ud800 \ufeff\r\n  ::error::forged\n\t##[error]forged"
+HOSTILE = "\x1b]0;title\x07\x00\x9b31m \u202eturned\u2066 \x85\u2028\u2029 \ud800 \ufeff\r\n  ::error::x\n\t##[error]x"
 LOOP = """
 class Agent:
     def __init__(self, **options): ...
@@ -28,13 +28,13 @@ class Agent:
 
 
 def hidden(text: str) -> set[str]:
-    """Characters that are not seen, but for the ends of lines."""
-    return {sign for sign in text if unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} - {"\n"}
+    """Characters that are not seen, but for tabs and the ends of lines."""
+    return {sign for sign in text if unicodedata.category(sign) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} - {"\n", "\t"}
 
 
 def on_console() -> str:
     """A report with the hostile text wherever there can be any."""
-    fields: dict[str, Any] = {"scenario": HOSTILE, "message": HOSTILE}
+    fields: dict[str, Any] = {"scenario": "sea", "message": HOSTILE}
     checks = [
         check("a/one", "fail", expected={HOSTILE: HOSTILE}, seen={HOSTILE: [HOSTILE]}, **fields),
         check("a/two", "incomplete", **fields),
@@ -44,7 +44,7 @@ def on_console() -> str:
     whole = reported(named(*checks), target=HOSTILE, stale=(HOSTILE,))
     scenario = Scenario(name="sea", invocations=(Invocation(messages=(Said(content="Ahoy"),), turns=(Turn(),)),))
     out = Console(file=io.StringIO(), width=100, color_system=None)
-    print_failures(out, whole, {whole.tests[0].name: {HOSTILE: (scenario, Observation("sea", output=HOSTILE))}})
+    print_failures(out, whole, {whole.tests[0].name: {"sea": (scenario, Observation("sea", output=HOSTILE))}})
     print_excused(out, whole)
     print_summary(out, whole, 1.0)
     assert isinstance(out.file, io.StringIO)

@@ -1,10 +1,13 @@
 """The figures in docs/systematic.md: recorded from real runs in a file, from which the page's table is made.
 
+With them goes a digest of what was mutated and of the entries that explain, but for their arguments. It has no checks:
+they change too often for runs of minutes.
 `python -m tests.mutants.systematic_figures` runs both profiles, which takes minutes, records, and writes the table.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -14,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from looptck.suite import PROFILES
+from looptck_mutants.systematic.subject import reference_subject
+from looptck_mutants.systematic.triage import load_triage, own_triage
 
 PAGE = Path(__file__).parents[2] / "docs" / "systematic.md"
 RECORD = Path(__file__).with_suffix(".json")
@@ -45,6 +50,13 @@ def figures(report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def digest(profile: str) -> str:
+    """Changes with the modules of the reference that are mutated, and with the changes that entries explain."""
+    entries = [[entry.function, entry.why, *entry.changes] for entry in load_triage(own_triage(profile))]
+    facts = json.dumps([reference_subject(profile).sources(), entries], sort_keys=True)
+    return hashlib.sha256(facts.encode()).hexdigest()
+
+
 def shown() -> str:
     """The table as it stands on the page."""
     (found,) = _TABLE.findall(PAGE.read_text(encoding="utf-8"))
@@ -65,7 +77,7 @@ def main() -> None:
             file = Path(folder) / f"{profile}.json"
             command = ["mutants", "--systematic", "--profile", profile, "--seed", str(SEED), "--json", str(file)]
             subprocess.run([sys.executable, "-m", "looptck", *command], check=False)
-            record[profile] = figures(json.loads(file.read_text(encoding="utf-8")))
+            record[profile] = figures(json.loads(file.read_text(encoding="utf-8"))) | {"digest": digest(profile)}
     RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(_TABLE.sub(lambda _: table(record), page), encoding="utf-8")

@@ -11,7 +11,16 @@ from tests.mutants.shelf import CAP, ONE_MORE, SAME, Shelf, patch, shelf_in
 from looptck import cli
 from looptck.report.folder import read_run
 from looptck_mutants.github import mutants_annotations, mutants_summary
-from looptck_mutants.outcome import Baseline, Fate, KillerReport, MutantReport, MutantsReport, counts_of
+from looptck_mutants.outcome import (
+    Baseline,
+    Fate,
+    KillerReport,
+    MutantReport,
+    MutantsReport,
+    SuiteReport,
+    SuiteTest,
+    counts_of,
+)
 
 
 @pytest.fixture
@@ -100,3 +109,22 @@ def test_the_summary_is_green_where_nothing_got_away() -> None:
 def test_the_summary_tells_what_got_away_and_titles_stay_text() -> None:
     text = mutants_summary(report(mutant("s01", "survived", title="<b>late</b>")))
     assert "<summary><code>s01</code> survived: &lt;b&gt;late&lt;/b&gt;</summary>" in text
+
+
+def test_what_else_makes_the_exit_code_is_told_too() -> None:
+    tests = [SuiteTest(id="test_x.py::test_a", counts=False, reason="fails by chance", kills=0)]
+    baseline = Baseline(verdict="incomplete", checks=1, wall_s=0.5)
+    made = report(mutant("s01", "killed")).model_copy(
+        update={"suite": SuiteReport(path="tests", tests=tests), "baseline": baseline}
+    )
+    assert mutants_annotations(made) == [
+        "::error title=looptck mutants::test_x.py::test_a does not count: fails by chance",
+    ]
+    assert mutants_summary(made).startswith("## ❌ ")
+    assert "* test_x.py::test_a does not count: fails by chance" in mutants_summary(made)
+
+
+@pytest.mark.parametrize("option", ["--tests", "--manifest", "--source", "--stage", "--triage"])
+def test_an_empty_name_is_none(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["mutants", option, ""]) == 4
+    assert capsys.readouterr().err == f"looptck: {option}: the name is empty (looptck --help)\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ from tests.mutants.grading import HONEST, written
 
 from looptck import cli
 from looptck_mutants.schemas import mutants_schema
+from looptck_mutants.suites.suite import read_suite
 
 IDLE = """
 
@@ -177,6 +179,22 @@ def test_a_path_that_is_no_suite_is_a_usage_error(
         file.truncate(30_000_000)
     assert looptck(tmp_path / name) == 4
     assert why in refusal(capsys)
+
+
+def test_a_link_to_a_file_stands_for_the_file(tmp_path: Path) -> None:
+    suite = written(tmp_path / "suite", test_cap=HONEST)
+    (tmp_path / "linked").symlink_to(suite / "test_cap.py")
+    read = read_suite(str(tmp_path / "linked"), tmp_path / "copy")
+    assert (read.name, read.file) == (str(tmp_path / "linked"), "test_cap.py")
+    assert (read.folder / "helpers.py").is_file()
+
+
+def test_where_there_is_no_pytest_it_is_said_how_to_get_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    assert looptck(written(tmp_path / "suite", test_cap=HONEST)) == 4
+    assert refusal(capsys) == '--tests needs pytest: python -m pip install "looptck[pytest]"'
 
 
 def test_a_folder_without_tests_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,49 @@ def f():
     return eval('b')
 show(f())
 
+# one that counts its variables
+def f(a):
+    b = 1
+    return len(locals()), sorted(vars()), sorted(dir())
+show(f(2))
+
+# one that gives all of them away
+def f(a):
+    b = 1
+    return dict(**locals())
+show(f(2))
+
+# one that executes
+def f():
+    b = 1
+    exec('show(b, sorted(locals()))')
+f()
+
+# one that looks at its frame
+import sys
+def f():
+    b = 1
+    return sorted(sys._getframe().f_locals)
+show(f())
+
+# one whose inner function looks
+def f():
+    a = 1
+    def g():
+        b = a
+        return sorted(locals())
+    return g()
+show(f())
+
+# a mark for whoever looks at frames
+import sys
+def f():
+    __tracebackhide__ = True
+    return g()
+def g():
+    return sys._getframe(1).f_locals['__tracebackhide__']
+show(f())
+
 # parameters by name
 def f(a, *b, c, **d):
     a = a + 1
@@ -204,10 +247,29 @@ def test_every_function_looks_different_each_time(module: str) -> None:
 def test_two_with_one_seed_are_the_same_and_no_two_draws_are() -> None:
     module = {"looptck_reference.loop": SOURCES["looptck_reference.loop"]}
     codes = [Codes("looptck_reference", None, SOURCES, 7) for _ in range(2)]
-    drawn = [each.disguised(module)["looptck_reference.loop"] for each in codes]
+    drawn = [each.disguised(module, "m/0")["looptck_reference.loop"] for each in codes]
     assert drawn[0] == drawn[1]
-    assert codes[0].original(module)["looptck_reference.loop"] != drawn[0]
-    assert codes[0].plain["looptck_reference"][:2] == codes[0].disguised(module)["looptck_reference"][:2]
+    assert codes[0].original(module, "m/1")["looptck_reference.loop"] != drawn[0]
+    assert codes[0].plain["looptck_reference"][:2] == codes[0].disguised(module, "m/2")["looptck_reference"][:2]
+
+
+def test_what_is_drawn_depends_on_no_order() -> None:
+    """Threads ask in any."""
+    module = {"looptck_reference.loop": SOURCES["looptck_reference.loop"]}
+    first, second = (Codes("looptck_reference", None, SOURCES, 7) for _ in range(2))
+    runs = [f"m/{number}" for number in range(4)]
+    forwards = {run: first.disguised(module, run) for run in runs}
+    assert {run: second.original(module, run) for run in reversed(runs)} == forwards
+    assert len({modules["looptck_reference.loop"] for modules in forwards.values()}) == len(runs)
+
+
+def test_only_what_sees_its_variables_is_left_as_it_is() -> None:
+    text = "def f(a):\n    b = vars(a), dir(a)\n    return b\ndef g(a):\n    b = a\n    return vars()\n"
+    plain, other = written(compile(text, "m", "exec")), written(disguise(text, "m", random.Random(1)))
+    assert len(other["f"].co_varnames) > len(plain["f"].co_varnames)
+    assert other["f"].co_varnames[1] != "b"
+    assert (other["g"].co_varnames, other["g"].co_code) == (plain["g"].co_varnames, plain["g"].co_code)
+    assert other["g"].co_firstlineno != plain["g"].co_firstlineno
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import pytest
 from tests.mutants.grading import HONEST, graded, mutant, project, reasons, written
 
 from looptck_mutants.outcome import MutantsReport
-from looptck_mutants.suites import harness
 from looptck_mutants.suites.forking import Zygotes
 
 LIARS = """
@@ -266,49 +265,4 @@ def test_a_suite_that_cannot_be_collected_on_a_mutant_has_not_killed_it(zygotes:
     assert (more.verdict, more.killed_by) == ("survived", [])
     assert more.message.startswith("test_nothing.py cannot be collected: ")
     assert "assert 3 == 2" in more.message
-    assert report.exit_code() == 1
-
-
-# ------------------------------------------------------------------------------------------------ only on a mutant
-
-ENDS = {
-    "error": "raise KeyError('wrong')",
-    "system_exit": "raise SystemExit(1)",
-    "leaves": "os._exit(1)",
-    "never_ends": "signal.pause()",
-    "ends_its_parent": "os.killpg(os.getpgid(os.getppid()), 9)",
-    "stops_its_parent": "os.kill(os.getppid(), signal.SIGSTOP)",
-    "in_the_loop": "loop_class.refuse()",
-}
-"""What a test does that finds the cap to be passed, in place of an assertion."""
-
-
-def test_only_an_assertion_of_the_test_itself_is_a_kill(
-    zygotes: Zygotes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(harness, "_LIMIT_AT_LEAST", 1.0)
-    monkeypatch.setattr(harness, "_EXPECTED", 1)
-    tests = [
-        f"def test_{name}(loop_class):\n    if model_calls(loop_class) != 2:\n        {what}\n"
-        for name, what in ENDS.items()
-    ]
-    text = "\n".join(["import os, signal", "from helpers import model_calls", *tests])
-    one_more = """
-    class OneMore(Agent):
-        def __init__(self, *seams, max_iter=8, **options):
-            super().__init__(*seams, max_iter=max_iter + 1, **options)
-
-        @staticmethod
-        def refuse():
-            raise AssertionError
-
-
-    Agent = OneMore
-    """
-    suite = written(tmp_path / "suite", test_ends=text)
-    report = graded(suite, project(tmp_path / "patches", more=one_more), zygotes, tmp_path / "copy")
-    (more,) = report.mutants
-    assert set(reasons(report).values()) == {""}
-    assert (more.verdict, more.killed_by) == ("timeout", [])
-    assert more.message == "test_ends.py::test_leaves ended its process"
     assert report.exit_code() == 1

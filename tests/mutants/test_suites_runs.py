@@ -53,7 +53,9 @@ def test_a_run_is_put_together_of_its_messages() -> None:
     )
     assert (run.tests, run.errors, run.modules) == (["a", "b"], {"c.py": "no"}, {"m": ""})
     assert (run.ended, run.begun) == ({"a": Ended("assertion", "1 == 2")}, "b")
-    assert (run.failed(), run.passed("a"), run.passed("b")) == (["a"], False, False)
+    assert run.failed() == ["a"]
+    assert (run.ended_as("a", "error", "assertion"), run.ended_as("a", "passed")) == (True, False)
+    assert not run.ended_as("b", "passed", "assertion")
 
 
 @pytest.mark.parametrize(
@@ -199,6 +201,42 @@ def test_what_got_away_is_told_with_the_reason(found: Case, message: str) -> Non
 def test_a_test_that_fails_on_the_unmutated_loop_as_well_has_not_killed() -> None:
     found = case(all_ended("assertion", "a"), suspects=["a"])
     assert fate(found, "b") == ("survived", "a failed, and fails on the unmutated loop as well")
+
+
+def test_a_test_that_has_not_ended_on_the_unmutated_loop_has_not_killed() -> None:
+    found = case(all_ended("assertion", "a"), confirmed=[], unsure=["a"])
+    assert fate(found, "a") == ("survived", "a failed, and did not come to its end on the unmutated loop")
+
+
+@pytest.mark.parametrize(
+    ("mutated", "unmutated", "confirmed", "suspects", "unsure"),
+    [
+        (("assertion", "assertion"), ("passed", "passed"), ["a"], [], []),
+        (("assertion", "passed"), ("passed", "passed"), [], [], []),
+        (("assertion", "error"), ("passed", "passed"), [], [], []),
+        (("assertion", "assertion"), ("passed", "assertion"), [], ["a"], []),
+        (("assertion", "assertion"), ("error", "passed"), [], ["a"], []),
+        (("passed", "assertion"), ("assertion", "passed"), [], ["a"], []),
+        (("assertion", "assertion"), ("passed", "timeout"), [], [], ["a"]),
+        (("assertion", "assertion"), ("died", "passed"), [], [], ["a"]),
+        (("assertion", "assertion"), ("skipped", "passed"), [], [], ["a"]),
+        (("assertion", "assertion"), (None, "passed"), [], [], ["a"]),
+        ((None, "assertion"), ("passed", "passed"), [], [], []),
+    ],
+)
+def test_a_kill_fails_on_exactly_the_mutants(
+    mutated: tuple[Outcome | None, ...],
+    unmutated: tuple[Outcome | None, ...],
+    confirmed: list[str],
+    suspects: list[str],
+    unsure: list[str],
+) -> None:
+    def runs(outcomes: tuple[Outcome | None, ...]) -> list[Run]:
+        return [Run(ended={} if outcome is None else {"a": Ended(outcome)}) for outcome in outcomes]
+
+    found = case(all_ended("assertion", "a"), confirmed=[])
+    found.compare(runs(mutated), runs(unmutated))
+    assert (found.confirmed, found.suspects, found.unsure) == (confirmed, suspects, unsure)
 
 
 def test_where_no_test_counts_that_is_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -155,6 +156,36 @@ def test_where_mutmut_fails_its_last_words_are_told(tmp_path: Path) -> None:
         run_mutmut(tmp_path, None, 1, lambda *_: None)
 
 
+OUTLIVES = """
+import os, signal, sys
+def tell(*_):
+    os.write(door, b"outlived")
+    os._exit(0)
+door = os.open(sys.argv[1], os.O_WRONLY)
+signal.signal(signal.SIGALRM, tell)
+signal.alarm(5)
+signal.pause()
+"""
+
+
+def test_what_a_test_left_running_ends_with_mutmut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in mutmut's group holds a pipe open, and would write to it after five seconds."""
+    door, script = tmp_path / "door", tmp_path / "outlives.py"
+    os.mkfifo(door)
+    script.write_text(OUTLIVES, encoding="utf-8")
+    start = f"""
+import subprocess, sys
+nowhere = subprocess.DEVNULL
+subprocess.Popen([sys.executable, {str(script)!r}, {str(door)!r}], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+open({str(door)!r}, "rb").close()
+"""
+    monkeypatch.setattr(running, "_START", start)
+    with os.fdopen(os.open(door, os.O_RDONLY | os.O_NONBLOCK), "rb") as pipe:
+        run_mutmut(tmp_path, None, 1, lambda *_: None)
+        os.set_blocking(pipe.fileno(), True)
+        assert pipe.read() == b""
+
+
 # -------------------------------------------------------------------------------------------------------- mutmut is run
 # Each of these takes seconds: mutmut starts, runs the tests three times on the unmutated code, and then on the mutants.
 
@@ -167,10 +198,15 @@ def test_mutants_are_killed_by_tests_and_after_an_edit_only_those_of_the_functio
     assert looptck(*own, "--json", folder / "first.json", "--html", folder / "first.html") == 1
     first = report(folder / "first.json")
     assert first["systematic"]["redone"] == len(first["mutants"])
-    assert [mutant["title"] for mutant in first["mutants"] if mutant["verdict"] == "survived"] == ["if rides >= cap:"]
+    survived = {mutant["title"]: mutant["message"] for mutant in first["mutants"] if mutant["verdict"] == "survived"}
+    error = "ended with an error, which is no assertion: TypeError: '>' not supported between instances of"
+    assert survived.pop('return f"{total(None)} coins"').startswith(f"tests/test_fares.py::test_label {error}")
+    assert survived == {"if rides >= cap:": "nothing failed"}
     (half,) = (mutant for mutant in first["mutants"] if mutant["title"] == "return cap / 2")
     assert (half["verdict"], half["killed_by"]) == ("killed", ["tests/test_fares.py::test_capped"])
-    assert re.search(r"survived m-total-\d+ if rides >= cap:\n  nothing failed\n", capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    assert re.search(r"survived m-total-\d+ if rides >= cap:\n  nothing failed\n", printed)
+    assert "These kills were seen once" in printed
     assert {test["id"]: test["kills"] > 0 for test in first["suite"]["tests"]} == {
         f"tests/test_fares.py::test_{name}": True for name in ("capped", "free", "label")
     }

@@ -49,13 +49,17 @@ def test_a_change_is_its_lines_without_indentation(tmp_path: Path) -> None:
     [
         (0, [], ("survived", "nothing failed")),
         (33, [], ("survived", "no test reaches it")),
+        (33, [{"a/b": ["fail", "of an earlier run"]}], ("survived", "no test reaches it")),
         (1, [{"a/b": ["fail", "no"]}], ("killed", "")),
         (-24, [{"a/b": ["fail", "no"]}], ("killed", "")),
         (-24, [], ("timeout", "the run was stopped, and nothing had failed before")),
         (1, [{"a/c": ["incomplete", "it hung"]}], ("timeout", "a/c could not be judged: it hung")),
         (1, [], ("broken", "the run ended with 1, and no test said anything")),
         (-11, [], ("broken", "the run ended with -11, and no test said anything")),
-        (None, [], ("broken", "the run ended with None, and no test said anything")),
+        (1, [{"a": ["error", "no\nmore"]}], ("survived", "a ended with an error, which is no assertion: no")),
+        (1, [{"a": ["error", "no"]}, {"b": ["fail", "no"]}], ("killed", "")),
+        (-11, [{"a": ["error", "no"]}], ("broken", "the run ended with -11, and no test said anything")),
+        (None, [{"a/b": ["fail", "of an earlier run"]}], ("broken", "mutmut has not run it")),
     ],
 )
 def test_what_became_of_a_mutant_rests_on_what_the_tests_said_before_the_exit_code(
@@ -66,15 +70,22 @@ def test_what_became_of_a_mutant_rests_on_what_the_tests_said_before_the_exit_co
     assert read_results(tmp_path, [PLACE])[0].fate() == fate
 
 
+@pytest.mark.parametrize("code", [33, None])
+def test_records_of_an_earlier_run_are_no_kills_of_a_mutant_that_was_not_run(code: int | None, tmp_path: Path) -> None:
+    finished(tmp_path, (code, 0, 0))
+    record(tmp_path, KEYS[0], {"a/b": ["fail", ""], "a/c": ["fault", "ours"]})
+    recorded = read_results(tmp_path, [PLACE])[0].recorded
+    assert (recorded.failed, recorded.faults) == ((), {})
+
+
 def test_records_are_told_apart_by_verdict_and_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
-    record(
-        tmp_path, KEYS[0], {"b": ["fail", ""], "c": ["fault", "ours"]}, {"a": ["fail", ""], "d": ["incomplete", "x"]}
-    )
+    later = {"a": ["fail", ""], "d": ["incomplete", "x"], "e": ["error", "y"]}
+    record(tmp_path, KEYS[0], {"b": ["fail", ""], "c": ["fault", "ours"]}, later)
     with record_file(tmp_path, KEYS[0]).open("a", encoding="utf-8") as file:
-        file.write('{"e": ["fai')
+        file.write('{"f": ["fai')
     recorded = read_recorded(tmp_path, KEYS[0])
     assert recorded.failed == ("a", "b")
-    assert (recorded.unjudged, recorded.faults) == ({"d": "x"}, {"c": "ours"})
+    assert (recorded.unjudged, recorded.faults, recorded.errors) == ({"d": "x"}, {"c": "ours"}, {"e": "y"})
 
 
 def test_records_of_the_unmutated_loop_have_one_file_whichever_run_wrote_them(tmp_path: Path) -> None:

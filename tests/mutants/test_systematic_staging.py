@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,35 @@ def test_another_seed_or_another_file_of_the_package_starts_anew(stage: Path) ->
     assert not record_file(stage, "fares.meter.x_total__mutmut_1").exists()
 
 
+@pytest.mark.parametrize("place", ["tariff.py", "prices/__init__.py", "prices/by/night.py"])
+def test_after_an_edit_of_a_module_beside_the_source_everything_is_done_again(place: str, tmp_path: Path) -> None:
+    """What the source imports from there is in no copy, and the verdicts rest on it."""
+    helper, stage = tmp_path / place, tmp_path / "stage"
+    helper.parent.mkdir(parents=True, exist_ok=True)
+    helper.write_text("A = 1\n", encoding="utf-8")
+    beside = replace(subject(), beside=tmp_path)
+    make_stage(beside, stage, 5, 0)
+    finished(stage)
+    make_stage(beside, stage, 5, 0)
+    assert kept(stage)
+    helper.write_text("A = 2\n", encoding="utf-8")
+    make_stage(beside, stage, 5, 0)
+    assert not kept(stage)
+
+
+def test_what_else_is_beside_the_source_or_is_the_source_itself_starts_nothing_anew(tmp_path: Path) -> None:
+    stage = tmp_path / "stage"
+    beside = replace(subject(), beside=tmp_path)
+    make_stage(beside, stage, 5, 0)
+    finished(stage)
+    for place in ("fares/meter.py", "notes.txt", "env/pyvenv.cfg", "env/lib/site.py", "my-notes/a.py", ".git/hook.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("", encoding="utf-8")
+    make_stage(beside, tmp_path / "other", 5, 0)
+    make_stage(beside, stage, 5, 0)
+    assert kept(stage)
+
+
 def test_which_tests_reach_what_is_learnt_anew_in_each_run(stage: Path) -> None:
     stats = stage / MUTATED / "mutmut-stats.json"
     stats.write_text("{}", encoding="utf-8")
@@ -104,12 +134,16 @@ def test_an_outline_leaves_out_the_functions_that_mutmut_compares() -> None:
 
 
 def test_the_users_folder_comes_last_on_the_path_and_no_bytecode_is_written() -> None:
-    ours = {"PYTHONPATH": "first", "MUTANT_UNDER_TEST": "x", "HOME": "kept"}
+    ours = {"PYTHONPATH": "first", "HOME": "kept"}
     told = environment(ours, Path("stage"), Path("beside"))
     assert told["PYTHONPATH"].split(os.pathsep) == ["first", "beside"]
     assert (told["PYTHONDONTWRITEBYTECODE"], told[VARIABLE], told["HOME"]) == ("1", "stage", "kept")
-    assert "MUTANT_UNDER_TEST" not in told
     assert environment({}, Path("stage"), None)["PYTHONPATH"] == ""
+
+
+@pytest.mark.parametrize("name", ["PYTEST_ADDOPTS", "PYTEST_PLUGINS", "LOOPTCK_X", "MUTANT_UNDER_TEST", "FORCE_COLOR"])
+def test_what_is_meant_for_pytest_or_the_kit_does_not_reach_a_run(name: str) -> None:
+    assert name not in environment({name: "x"}, Path("stage"), None)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -13,7 +13,7 @@ import typer
 
 from looptck import __version__
 from looptck.cli import UsageError, app
-from looptck.cli.ending import end_if_terminated
+from looptck.cli.ending import insisting
 from looptck.cli.options import (
     FolderOption,
     FormatOption,
@@ -68,8 +68,8 @@ _IsolationOption: TypeAlias = Annotated[
     Literal["auto", "fork", "process", "none"],
     typer.Option(
         help="fork: a child for each scenario; process: fresh interpreters, an import each, for many scenarios; "
-        "none: this process, for debuggers; auto: process where the import starts threads or an adapter asks for "
-        "it, else fork."
+        "none: this process, for debuggers; auto: process where the import starts threads or takes long, or an "
+        "adapter asks for it; else fork."
     ),
 ]
 
@@ -198,7 +198,6 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
             tests.append(test)
             if folder is not None:
                 folder.add("test", test.model_dump(mode="json"))
-            end_if_terminated()
         report = session.report(
             tests,
             target=target.text,
@@ -243,7 +242,8 @@ def _tests(
         for item in chosen:
             yield excused(_refused(item, description), plan.known, plan.pinned)
         return
-    with progress(len(chosen), "checking", shown=isolation != "none") as advance:
+    here = isolation == "none"
+    with insisting() if here else nullcontext(), progress(len(chosen), "checking", shown=not here) as advance:
         for item in session.observe_all(chosen, load, isolation=isolation, jobs=plan.jobs, limit=plan.limit):
             yield excused(session.judged(item, description.lacks), plan.known, plan.pinned)
             advance()

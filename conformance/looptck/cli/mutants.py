@@ -1,4 +1,4 @@
-"""`looptck mutants`: every mutant of the reference against the suite."""
+"""`looptck mutants`: mutants of a loop, by patches or by mutmut, against the suite or somebody's tests."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from looptck.cli.options import (
     console,
     drawn,
     known_profile,
+    named,
     progress,
 )
 from looptck.cli.outputs import Outputs
@@ -34,6 +35,7 @@ from looptck.cli.systematic import (
     TriageOption,
     systematic,
 )
+from looptck.report.model import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import Baseline, MutantReport, MutantsReport
     from looptck_mutants.project import Project
-
-EXIT_INCOMPLETE = 2
 
 ManifestOption: TypeAlias = Annotated[
     str | None,
@@ -72,11 +72,14 @@ def mutants(
     matrix: Annotated[bool, typer.Option("--matrix", help="Print which tests killed which mutants.")] = False,
     jobs: JobsOption = 0,
 ) -> int:
-    """Confirm that every mutant of the reference is killed by the check meant for it."""
+    """Run the mutants of a loop, the reference or yours, and tell which the suite, or your tests, did not kill."""
     known_profile(profile)
     find = partial(_reference, profile) if manifest is None else partial(_foreign, manifest, context)
     outputs = Outputs(json=json, html=html, folder=report, github=output_format == "github")
     outputs.look()
+    places = {"--manifest": manifest, "--source": source, "--tests": tests, "--stage": stage, "--triage": triage}
+    for option, place in places.items():
+        named(option, place)
     asked = Asked(source=source, loop=loop, tests=tests, stage=stage, triage=triage)
     if by_mutmut and manifest is not None:
         raise UsageError("--manifest: its patches are the mutants, and with --systematic mutmut makes them; choose one")

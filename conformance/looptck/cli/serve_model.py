@@ -44,8 +44,8 @@ def serve_model(
 
     Standard output is a JSON line with the base URL, one for each request, and one with the verdict; standard error is
     for people, and for what the COMMAND prints. The COMMAND finds OPENAI_BASE_URL, OPENAI_API_KEY, and the path of the
-    scenario in LOOPTCK_SCENARIO. Without one, serving ends with a signal such as Ctrl-C, with standard input where that
-    is a pipe, or by --idle.
+    scenario in LOOPTCK_SCENARIO. Without one, serving ends with Ctrl-C, SIGTERM or SIGHUP, with standard input where
+    that is a pipe, or by --idle.
 
     Exit codes: 0 every must that was looked at holds · 1 a must failed · 2 nothing was asked, or less than the loop
     owed and it may have been cut short · 3 a fault of the kit · 4 usage.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 def judged_by_tests(
     tests: str, project: Project, chosen: list[Mutant], seed: int, jobs: int, outputs: Outputs, *, matrix: bool
 ) -> int:
-    """Run, print, write; the exit code. Raises `UsageError` where there are no tests, and `ManifestError`."""
+    """Run, print, write; the exit code. Raises `UsageError` where there is no pytest or no tests, `ManifestError`."""
+    if importlib.util.find_spec("pytest") is None:
+        raise UsageError('--tests needs pytest: python -m pip install "looptck[pytest]"')
+
     from looptck_mutants import github  # noqa: PLC0415 - `looptck --help` needs no mutants
     from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - likewise
     from looptck_mutants.html import mutants_html  # noqa: PLC0415 - likewise

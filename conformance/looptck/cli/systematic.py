@@ -14,6 +14,7 @@ import typer
 from looptck import __version__
 from looptck.cli import UsageError
 from looptck.cli.options import console, drawn, progress
+from looptck.report.model import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from looptck_mutants.outcome import MutantsReport
     from looptck_mutants.systematic.subject import Subject
     from looptck_mutants.systematic.triage import Entry
-
-EXIT_INCOMPLETE = 2
 
 SystematicOption: TypeAlias = Annotated[
     bool, typer.Option("--systematic", help="The mutants that mutmut makes of the loop, in place of the patches.")
@@ -89,6 +88,10 @@ def systematic(asked: Asked, profile: str, seed: int | None, jobs: int, outputs:
     if matrix:
         print_matrix(out, report)
     print_outcome(out, report)
+    if report.suite is not None:
+        out.print(
+            "These kills were seen once: without --systematic, --tests confirms each in a second run", markup=False
+        )
     outputs.write(json=report.model_dump_json(by_alias=True, indent=1), html=lambda: _html(report, subject))
     outputs.annotate(lambda: github.mutants_annotations(report), lambda: github.mutants_summary(report))
     return report.exit_code()

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from looptck.report.model import Report
 
-FEWEST = 10
-"""Checks that have to be evaluated for any diagnosis. Half of all columns have one or two checks: among a handful of
-checks everything looks alike, and whoever repeats one failure has not asked what it resembles."""
+LEAST = 0.5
+"""The part of a suite that has to be evaluated for any diagnosis. A part of a column says little: on the checks of one
+test many a mutant is like none, or just like another, and whoever repeats one failure has not asked what it resembles.
+"""
 SHOWN = 3
 """Mutants, and columns of a union, at most."""
 NEAR = 0.5
@@ -81,7 +82,7 @@ def diagnosed(
     A mutant takes part if the check that is meant for it was evaluated, and more than half of all that it fails: the
     rest of a column says too little of the mistake. Mutants of one column stand in the order that they came in.
     """
-    if not failed or len(evaluated) < FEWEST:
+    if not failed or len(evaluated) < LEAST * whole:
         return None
     kinds = _kinds(evaluated, columns)
 

@@ -41,4 +41,4 @@ def message_of(verdict: str, message: str) -> str:
 
 def no_commands(text: str) -> str:
     """Lines of a log of GitHub Actions that it takes no command from, in either of the forms that it knows."""
-    return _COMMAND.sub(r"\1\\u{3a}:", text).replace("##[", "\\u{23}#[")
+    return _COMMAND.sub(r"\1\\u{3a}", text).replace("##[", "\\u{23}#[")

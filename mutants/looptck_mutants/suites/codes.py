@@ -11,7 +11,7 @@ from looptck_mutants.mutated_import import find
 from looptck_mutants.suites.disguise import disguise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _DISGUISES = 2
 """How many disguises there are of the modules that a mutant leaves alone."""
@@ -20,32 +20,37 @@ Modules = dict[str, tuple[str, str, bytes]]
 
 
 class Codes:
-    """The modules of a package by their texts. Every drawing takes from the seed."""
+    """The modules of a package by their texts.
+
+    What is drawn depends on the seed and on what it is drawn for, never on what was drawn before: the threads that ask
+    for it come in any order.
+    """
 
     def __init__(self, package: str, root: Path | None, sources: Mapping[str, str], seed: int) -> None:
         self._sources = sources
         self._places = _places(package, root, sources)
-        self._chance = Random(seed)
+        self._seed = seed
         self.plain: Modules = {
             name: (*self._places[name], marshal.dumps(compile(text, self._places[name][0], "exec", dont_inherit=True)))
             for name, text in sources.items()
         }
-        self._disguises = [self._disguised(sources) for _ in range(_DISGUISES)]
+        self._disguises = [self._disguised(sources, Random(f"{seed}/{which}")) for which in range(_DISGUISES)]
 
-    def disguised(self, changed: Mapping[str, str]) -> Modules:
-        """All modules in disguise, those in `changed` with these texts and drawn anew.
+    def disguised(self, changed: Mapping[str, str], run: str) -> Modules:
+        """All modules in disguise, those in `changed` with these texts and drawn anew for the run of this name.
 
-        A text that is no Python is given as it is: the error is its own when it is imported.
+        Raises `SyntaxError` where a text is no Python.
         """
-        return {**self._chance.choice(self._disguises), **self._disguised(changed)}
+        chance = Random(f"{self._seed}/{run}")
+        return {**chance.choice(self._disguises), **self._disguised(changed, chance)}
 
-    def original(self, names: Mapping[str, str]) -> Modules:
-        """All modules unmutated and in disguise, those of these names drawn anew."""
-        return self.disguised({name: self._sources[name] for name in names})
+    def original(self, names: Iterable[str], run: str) -> Modules:
+        """All modules unmutated and in disguise, those of these names drawn anew for the run of this name."""
+        return self.disguised({name: self._sources[name] for name in names}, run)
 
-    def _disguised(self, texts: Mapping[str, str]) -> Modules:
+    def _disguised(self, texts: Mapping[str, str], chance: Random) -> Modules:
         return {
-            name: (*self._places[name], marshal.dumps(disguise(text, self._places[name][0], self._chance)))
+            name: (*self._places[name], marshal.dumps(disguise(text, self._places[name][0], chance)))
             for name, text in texts.items()
         }
 

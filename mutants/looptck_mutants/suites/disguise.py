@@ -2,8 +2,9 @@
 
 A suite must not be able to tell a mutant from the original by anything but what it does. So the mutants are never run
 as they are written: of every module that is run in disguise, each function has further local variables and statements
-without effect, other names for its own variables where nobody can see them, and other line numbers, all drawn anew.
-The original runs in disguise as well. Whoever compares bytecode, constants or lines finds both to be different.
+without effect, other names for its own variables where nobody can see them, and other line numbers, all drawn anew. A
+function that looks at its own variables has other line numbers only. The original runs in disguise as well. Whoever
+compares bytecode, constants or lines finds both to be different.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _IDLE = (
     "{name} = {a} in ({b}, {a})",
 )
 """Statements that do nothing but set a variable that nobody reads; of kinds that loops are made of."""
-_SEES_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
+_SEES_LOCALS = frozenset({"locals", "eval", "exec", "_getframe", "currentframe"})
+_SEES_LOCALS_WITHOUT_ARGUMENTS = frozenset({"vars", "dir"})
 _FAR = 40
 """Lines that a statement may move away from the one before."""
 
@@ -68,6 +70,8 @@ class _Disguise(ast.NodeTransformer):
 
     def _disguised(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         self.generic_visit(node)
+        if _sees_its_variables(node):
+            return node
         renamed = {name: self._name() for name in sorted(_own_variables(node))}
         for each in (each for statement in node.body for each in ast.walk(statement)):
             if isinstance(each, ast.Name):
@@ -100,16 +104,28 @@ def _first(body: Sequence[ast.stmt]) -> int:
 def _own_variables(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """The variables of a function that only plain assignments bind and no inner scope sees; none where in doubt."""
     inside = [each for statement in node.body for each in ast.walk(statement)]
-    named = {each.id for each in inside if isinstance(each, ast.Name)}
-    named |= {each.attr for each in inside if isinstance(each, ast.Attribute)}
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.comprehension, ast.Match)
-    if named & _SEES_LOCALS or any(isinstance(each, scopes) for each in inside):
+    if any(isinstance(each, scopes) for each in inside):
         return set()
     bound = {each.id for each in inside if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
     other = {name for each in inside for name in _bound_otherwise(each)}
     around = node.args
     parameters = [*around.posonlyargs, *around.args, *around.kwonlyargs, around.vararg, around.kwarg]
-    return bound - other - {parameter.arg for parameter in parameters if parameter is not None}
+    own = bound - other - {parameter.arg for parameter in parameters if parameter is not None}
+    # Such as `__tracebackhide__`: others look for it by its name.
+    return {name for name in own if not (name.startswith("__") and name.endswith("__"))}
+
+
+def _sees_its_variables(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether anything in a function may look at its variables as a whole, and would see more of them."""
+    inside = [each for statement in node.body for each in ast.walk(statement)]
+    of_another = {id(each.func) for each in inside if isinstance(each, ast.Call) and (each.args or each.keywords)}
+    for each in inside:
+        match each:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                if name in _SEES_LOCALS or (name in _SEES_LOCALS_WITHOUT_ARGUMENTS and id(each) not in of_another):
+                    return True
+    return False
 
 
 def _bound_otherwise(node: ast.AST) -> Sequence[str]:

@@ -10,11 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self
 
+from looptck.processes import pipe
+from looptck_mutants.harness import KitFaultError
 from looptck_mutants.suites.runs import OVER, Run
 from looptck_mutants.suites.zygote import HEADER
 
@@ -26,11 +30,15 @@ if TYPE_CHECKING:
 
 _KEPT = 2_000
 _START = 60.0
-"""Seconds in which a zygote has to be up."""
+"""Seconds in which a zygote has to be up, and a run to have come as far as to pytest."""
 _END = 5.0
 """Seconds in which the end of a child that was killed has to be known."""
 _LINE = 1_000_000
 """Bytes of a line that a child may send."""
+_CHUNK, _LEFT = 65_536, 1_048_576
+"""Bytes that are read at a time, and at most behind the end: no pipe holds more, and somebody may still be writing."""
+_ATTEMPTS = 2
+"""How often a run is started: what an earlier one has left may have ended the zygote since."""
 
 
 class ClosedError(Exception):
@@ -55,8 +63,10 @@ class Zygotes:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
         for zygote in self._all:
-            zygote.close()
+            zygote.end()
         self.threads.shutdown(cancel_futures=True)
+        for zygote in self._all:
+            zygote.close()
 
     @contextlib.contextmanager
     def one(self) -> Iterator[Zygote]:
@@ -77,72 +87,108 @@ class Zygote:
         self._control: socket.socket | None = None
         self._child = 0
         self._closed = False
+        self._lock = threading.Lock()
 
     def run(self, request: Request, limit: float) -> Run:
-        """One run; `limit` are the seconds that may pass between two of its messages. Raises `ClosedError`."""
+        """One run; `limit` are the seconds that may pass between two of its messages.
+
+        Raises `ClosedError`, and `KitFaultError` where it could not be started: that says nothing about the suite.
+        """
+        why = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                run = self._attempt(request, limit)
+            except OSError as error:
+                self._stop()
+                why = str(error)
+            else:
+                if run.started or run.refused:
+                    return run
+                self._stop()
+                why = run.stopped
         if self._closed:
             raise ClosedError
+        msg = f"a run of the suite could not be started: {why}"
+        raise KitFaultError(msg)
+
+    def _attempt(self, request: Request, limit: float) -> Run:
+        """One run, `started` or not. Raises `ClosedError`, and `OSError` before there is a child."""
         if self._process is None or self._process.poll() is not None:
             self._start()
         control = self._control
         assert control is not None, "it was started"  # noqa: S101 - narrows the type
-        reads, write = os.pipe()
-        printed, out = os.pipe()
-        run = Run()
-        try:
-            data = marshal.dumps(dict(request))
-            socket.send_fds(control, [len(data).to_bytes(HEADER, "big")], [write, out])
-            control.sendall(data)
-            os.close(write)
-            os.close(out)
-            listener = _Listener(run, control, reads, printed, limit, self._knows)
-            if not listener.listen():
+        run, data = Run(), marshal.dumps(dict(request))
+        with ExitStack() as ours:
+            selector = ours.enter_context(selectors.DefaultSelector())
+            with ExitStack() as theirs:
+                (reads, write), (printed, out) = pipe(ours, theirs), pipe(ours, theirs)
+                socket.send_fds(control, [len(data).to_bytes(HEADER, "big")], [write, out])
+                control.sendall(data)
+            if _Listener(run, control, reads, printed, limit, self._knows).listen(selector):
+                self._knows(0)
+            else:
                 self._stop()
-        except OSError as error:
-            run.stopped = f"could not be started ({error})"
-            self._stop()
-        finally:
-            os.close(reads)
-            os.close(printed)
         return run
 
     def _knows(self, pid: int) -> None:
-        self._child = pid
+        with self._lock:
+            self._child = pid
 
     def _start(self) -> None:
-        """Start the process, and wait until it has imported everything."""
+        """Start the process, and wait until it has imported everything. Raises `ClosedError` and `OSError`."""
         self._stop()
-        ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "looptck_mutants.suites.zygote", str(theirs.fileno()), *self._modules]
-        self._process = subprocess.Popen(  # noqa: S603 - our own module
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env=_environment(),
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-        )
-        theirs.close()
-        ours.settimeout(_START)
-        if ours.recv(1) != b"!":
-            msg = "a process that runs suites could not be started"
-            raise RuntimeError(msg)
-        self._control = ours
+        with ExitStack() as stack:
+            ours, theirs = socket.socketpair()
+            control = stack.enter_context(ours)
+            with theirs:
+                self._spawn(theirs.fileno())
+            control.settimeout(_START)
+            if control.recv(1) != b"!":
+                msg = "a process that runs suites has ended"
+                raise ConnectionError(msg)
+            stack.pop_all()
+        self._control = control
+
+    def _spawn(self, descriptor: int) -> None:
+        command = [sys.executable, "-P", "-m", "looptck_mutants.suites.zygote", str(descriptor), *self._modules]
+        with self._lock:  # whoever closes it sees the process, or there is none
+            if self._closed:
+                raise ClosedError
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=_environment(),
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+
+    def end(self) -> None:
+        """End the process, whatever it does; nothing is started any more. May be called while a run is waited for."""
+        with self._lock:
+            self._closed = True
+            self._kill()
 
     def close(self) -> None:
-        """End it, whatever it does."""
-        self._closed = True
+        """End it; no run is waited for any more."""
+        self.end()
         self._stop()
 
     def _stop(self) -> None:
+        """End the process and everything that is known of it. Only for the thread that has the zygote."""
+        with self._lock:
+            self._kill()
+            process, self._process, self._child = self._process, None, 0
+        if process is not None:
+            process.wait()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def _kill(self) -> None:
         for pid in filter(None, (self._child, self._process.pid if self._process is not None else 0)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
-        if self._process is not None:
-            self._process.wait()
-        if self._control is not None:
-            self._control.close()
-        self._process, self._control, self._child = None, None, 0
 
 
 def _environment() -> dict[str, str]:
@@ -168,27 +214,26 @@ class _Listener:
         self._pid, self._ended = 0, False
         self._received = bytearray()
         self._said = b""
-        self._deadline = time.monotonic() + limit
+        self._deadline = time.monotonic() + max(limit, _START)  # the suite's time begins when it does
 
-    def listen(self) -> bool:
+    def listen(self, selector: selectors.BaseSelector) -> bool:
         """Whether the zygote is still there: a suite may have ended it, and goes on without."""
-        with selectors.DefaultSelector() as selector:
-            for end in (self._control, self._reads, self._printed):
-                selector.register(end, selectors.EVENT_READ)
-            status, there = None, True
-            while status is None and (there or self._reads in selector.get_map()):
-                ready = selector.select(max(self._deadline - time.monotonic(), 0.0))
-                if not ready and time.monotonic() >= self._deadline and not self._over():
-                    there = False
-                    break
-                ends = [key.fileobj for key, _ in ready]
-                for end in (self._reads, self._printed):
-                    if end in ends and not self._read(end):
-                        selector.unregister(end)
-                if self._control in ends:
-                    there, status = self._number()
-                    if not there:
-                        selector.unregister(self._control)
+        for end in (self._control, self._reads, self._printed):
+            selector.register(end, selectors.EVENT_READ)
+        status, there = None, True
+        while status is None and (there or self._reads in selector.get_map()):
+            ends = [key.fileobj for key, _ in selector.select(max(self._deadline - time.monotonic(), 0.0))]
+            for end in (self._reads, self._printed):
+                if end in ends and not self._read(end):
+                    selector.unregister(end)
+            if self._control in ends:
+                there, status = self._number()
+                if not there:
+                    selector.unregister(self._control)
+            # Whatever was ready: somebody who never stops printing is over the limit like anybody else.
+            if status is None and time.monotonic() >= self._deadline and not self._over():
+                there = False
+                break
         self._rest()
         self._conclude(status)
         return there
@@ -198,7 +243,9 @@ class _Listener:
         if not run.finished and not run.stopped:
             by = f" by signal {-status}" if status is not None and status < 0 else ""
             run.stopped = f"ended its process{by}"
-        if not run.collected and not run.refused:
+        if run.finished and not run.collected:
+            run.stopped = "was finished before anything was collected; is there a plugin that distributes the tests?"
+        elif not run.collected and not run.refused:
             said = self._said.decode("utf-8", "replace").strip().splitlines()
             run.stopped = said[-1] if said else run.stopped
 
@@ -206,7 +253,7 @@ class _Listener:
         """Whether anything came. The child's id comes first, its status later."""
         try:
             data = self._control.recv(HEADER, socket.MSG_WAITALL)
-        except ConnectionError:
+        except OSError:
             data = b""
         number = int.from_bytes(data, "big", signed=True)
         if len(data) < HEADER or self._pid:
@@ -228,7 +275,7 @@ class _Listener:
         return True
 
     def _read(self, end: int) -> bytes:
-        data = os.read(end, 65_536)
+        data = os.read(end, _CHUNK)
         if end == self._printed:
             self._said = (self._said + data)[-_KEPT:]
         elif not self._run.stopped:
@@ -256,5 +303,6 @@ class _Listener:
         for end in (self._reads, self._printed):
             os.set_blocking(end, False)
             with contextlib.suppress(BlockingIOError):
-                while self._read(end):
-                    pass
+                for _ in range(_LEFT // _CHUNK + 1):
+                    if not self._read(end):
+                        break

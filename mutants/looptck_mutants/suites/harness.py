@@ -1,18 +1,21 @@
 """Runs mutants against somebody's suite: the unmutated loop first, several times, then every mutant.
 
-A kill is an assertion of a test that passes whenever the unmutated loop is run, and it has to be seen twice. Between
-the mutants the unmutated loop is run again, with the very tests that have just killed one: a test that fails there as
-well has killed nothing, and nothing else either.
+A kill is an assertion of a test that passes whenever the unmutated loop is run. The tests that fail on a mutant are run
+four times more, twice on it and twice on the unmutated loop, in an order that is drawn for each mutant, so that no test
+can know which it is but by what the loop does. One that fails on the unmutated loop as well has killed nothing, and
+nothing else either.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import time
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from looptck.subject import SUBJECT, SUBJECT_PROFILE
@@ -27,7 +30,7 @@ from looptck_mutants.suites.suite import NoSuiteError
 from looptck_mutants.suites.told import Case, report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import MutantReport
@@ -42,6 +45,8 @@ FIRST_LIMIT = 30.0
 _EXPECTED, _LIMIT_AT_LEAST = 20, 5.0
 _DEATHS_AT_FIRST, _DEATHS = 10, 3
 """How many tests may end a run of the unmutated loop, and of a mutant, before what is left is not run."""
+_AGAIN = 2
+"""How often the tests that failed on a mutant are run on it again, and as often on the unmutated loop."""
 
 
 @dataclass(slots=True)
@@ -77,7 +82,7 @@ class SuiteHarness:
         left = [test for test, end in first.ended.items() if end.outcome not in {"timeout", "died"}]
         orders = [REVERSED, self.seed]
         later = [self.zygotes.threads.submit(self._run, self._codes.plain, _DEATHS, left, order) for order in orders]
-        disguised = self.zygotes.threads.submit(self._run, self._codes.disguised({}), _DEATHS, left)
+        disguised = self.zygotes.threads.submit(self._run, self._codes.disguised({}, ""), _DEATHS, left)
         self.reasons = reasons([first, *(run.result() for run in later)], disguised.result())
         return self._baseline(time.perf_counter() - begun)
 
@@ -98,7 +103,9 @@ class SuiteHarness:
         """
         begun = time.perf_counter()
         cases: dict[str, Case] = {}
-        pending = [self.zygotes.threads.submit(self._case, mutant) for mutant in mutants]
+        # As they are now: what a later mutant is run with must not depend on which one was done first.
+        tests, known = self._counting(), frozenset(self.reasons)
+        pending = [self.zygotes.threads.submit(self._case, Case(mutant, known=known), tests) for mutant in mutants]
         for future in as_completed(pending):
             case = future.result()
             cases[case.mutant.id] = case
@@ -128,9 +135,9 @@ class SuiteHarness:
             ],
         )
 
-    def _case(self, mutant: Mutant) -> Case:
-        """Everything about one mutant: the suite on it, its failed tests again, and those on the unmutated loop."""
-        case, tests = Case(mutant, known=frozenset(self.reasons)), self._counting()
+    def _case(self, case: Case, tests: list[str]) -> Case:
+        """Everything about one mutant: these tests on it, those that failed again, and on the unmutated loop."""
+        mutant = case.mutant
         try:
             patched = dict(self.project.patched(mutant, self.sources))
         except PatchError as error:
@@ -138,19 +145,25 @@ class SuiteHarness:
             return case
         case.patched = tuple(patched)
         try:
-            modules = self._codes.disguised(patched)
+            modules = self._codes.disguised(patched, f"{mutant.id}/0")
         except SyntaxError as error:
             case.broken = f"SyntaxError: {error.msg} (line {error.lineno})"
             return case
         case.run = self._run(modules, _DEATHS, tests) if tests else Run()
         case.failed = case.run.failed()
         if case.failed:
-            again = self._run(self._codes.disguised(patched), 0, case.failed)
-            case.confirmed = again.failed()
-        if case.confirmed:
-            control = self._run(self._codes.original(patched), 0, case.confirmed)
-            case.suspects = [test for test in case.confirmed if not control.passed(test)]
+            self._compare(case, patched)
         return case
+
+    def _compare(self, case: Case, patched: Mapping[str, str]) -> None:
+        """Run what failed on the mutant and on the unmutated loop, as often on each, in an order that is drawn."""
+        runs: dict[bool, list[Run]] = {True: [], False: []}
+        order, name = [mutated for mutated in runs for _ in range(_AGAIN)], case.mutant.id
+        Random(f"{self.seed}/{name}").shuffle(order)
+        for number, mutated in enumerate(order, 1):
+            give = self._codes.disguised if mutated else self._codes.original
+            runs[mutated].append(self._run(give(patched, f"{name}/{number}"), _DEATHS, case.failed))
+        case.compare(runs[True], runs[False])
 
     def _run(self, modules: Modules, deaths: int, select: list[str] | None = None, order: int | None = None) -> Run:
         """The suite on these modules, in as many runs as it takes. Each has a folder and a process of its own."""
@@ -159,17 +172,26 @@ class SuiteHarness:
             return run_to_the_end(lambda request: self._once(zygote, request), request, deaths)
 
     def _once(self, zygote: Zygote, request: Request) -> Run:
-        place = Path(tempfile.mkdtemp(prefix="suite-"))
-        try:
-            told = self.suite.lay(place)
+        with self._laid() as (place, told):
             run = zygote.run(
                 {**request, "place": str(place), "suite": str(place / "suite"), "arguments": told}, self._limit
             )
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
         if run.refused:
             raise KitFaultError(run.refused)
         return run
+
+    @contextlib.contextmanager
+    def _laid(self) -> Iterator[tuple[Path, list[str]]]:
+        """A folder with a copy of the suite, and what pytest is told of it."""
+        with contextlib.ExitStack() as stack:
+            try:
+                place = Path(tempfile.mkdtemp(prefix="suite-"))
+                stack.callback(shutil.rmtree, place, ignore_errors=True)
+                told = self.suite.lay(place)
+            except OSError as error:
+                msg = f"the suite could not be copied for a run: {error}"
+                raise KitFaultError(msg) from error
+            yield place, told
 
     def _request(self, modules: Modules, select: list[str] | None, order: int | None) -> Request:
         return {

@@ -12,11 +12,13 @@ import os
 import random
 import sys
 import tempfile
+import unittest
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import _pytest
 import pytest
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _TEXT = 300
 """Characters of an error that are sent."""
 REVERSED = -1
+_UNDISTRIBUTED = {"numprocesses": 0, "dist": "no", "distload": False, "tx": []}
+"""Options of pytest-xdist, under which it leaves the tests to this process."""
 
 
 class Request(TypedDict):
@@ -61,6 +65,7 @@ def run_inside(request: Request, write: int) -> None:
         send("refused", text=f"{request['package']} is imported already: {', '.join(sorted(imported))}")
         return
     sys.meta_path.insert(0, _Finder(request["modules"], send))
+    send("started")
     pytest.main(request["arguments"], plugins=[_Inside(request, send)])
 
 
@@ -69,7 +74,7 @@ def _settle(request: Request) -> None:
     os.chdir(request["suite"])
     home, scratch = (Path(request["place"]) / name for name in ("home", "tmp"))
     for folder in (home, scratch):
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # a run that could not be started is started again
     os.environ.update(request["environment"], HOME=str(home), TMPDIR=str(scratch))
     tempfile.tempdir = None
     sys.dont_write_bytecode = True
@@ -126,10 +131,19 @@ class _Inside:
 
     def __init__(self, request: Request, send: Callable[..., None]) -> None:
         self._request, self._send = request, send
-        self._loop = {origin for origin, _, _ in request["modules"].values()}
+        self._suite = os.path.realpath(request["suite"])
+        self._asserting = [self._suite, *(_folder(str(module.__file__)) for module in (unittest, pytest, _pytest))]
         self._errors: list[list[str]] = []
         self._outcome = self._text = ""
         self._leave: Callable[[int], object] = os._exit  # by now: a suite may put another in its place
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> Generator[None, object, object]:
+        """Whatever the suite's settings say, its tests are run in this process."""
+        for name, value in _UNDISTRIBUTED.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+        return (yield)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep what could not be collected."""
@@ -198,17 +212,27 @@ class _Inside:
 
     def _asserted(self, item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
         """Whether the test itself found that something is not as it should be."""
-        if call.excinfo is None:
+        if call.excinfo is None or not call.excinfo.traceback:
             return False
         own = getattr(getattr(item, "cls", None), "failureException", AssertionError)
-        kinds = (AssertionError, pytest.fail.Exception, *([own] if _is_own(own) else []))
-        last = call.excinfo.traceback[-1]
-        return isinstance(call.excinfo.value, kinds) and str(last.path) not in self._loop
+        kinds = (AssertionError, pytest.fail.Exception, *([own] if self._is_own(own) else []))
+        last = str(call.excinfo.traceback[-1].path)
+        return isinstance(call.excinfo.value, kinds) and any(_lies_in(last, folder) for folder in self._asserting)
+
+    def _is_own(self, kind: object) -> bool:
+        """Whether a test case's `failureException` is a class of the suite, and not a name for whatever is raised."""
+        if not isinstance(kind, type) or not issubclass(kind, Exception):
+            return False
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        return file is not None and _lies_in(file, self._suite)
 
 
-def _is_own(kind: object) -> bool:
-    """Whether a test case's `failureException` is a class of its own, and not a name for whatever is raised."""
-    return isinstance(kind, type) and issubclass(kind, Exception) and kind.__module__ != "builtins"
+def _folder(file: str) -> str:
+    return str(Path(file).resolve().parent)
+
+
+def _lies_in(file: str, folder: str) -> bool:
+    return os.path.realpath(file).startswith(folder + os.sep)
 
 
 def _short(error: BaseException) -> str:

@@ -34,8 +34,8 @@ class Run:
 
     `tests` are those that were collected, in the order in which they were to run, and `ended` how they ended. `errors`
     are the files that could not be collected. `modules` are those of the package that were executed, with the error
-    that ended that. `stopped` says what ended the run before its time. `longest` is the most seconds
-    between two messages.
+    that ended that. `started` says whether it came as far as to pytest, `stopped` what ended it before its time.
+    `longest` is the most seconds between two messages.
     """
 
     tests: list[str] = field(default_factory=list)
@@ -45,6 +45,7 @@ class Run:
     stopped: str = ""
     refused: str = ""
     longest: float = 0.0
+    started: bool = False
     collected: bool = False
     begun: str = ""
     finished: bool = False
@@ -61,6 +62,8 @@ class Run:
                 self.ended[test], self.begun = Ended(outcome, text), ""
             case {"kind": "module", "name": str(name), "text": str(text)}:
                 self.modules[name] = self.modules.get(name) or text
+            case {"kind": "started"}:
+                self.started = True
             case {"kind": "refused", "text": str(text)}:
                 self.refused = text
             case {"kind": "finished"}:
@@ -72,10 +75,10 @@ class Run:
         """The tests that ended with an assertion."""
         return [test for test, end in self.ended.items() if end.outcome == "assertion"]
 
-    def passed(self, test: str) -> bool:
-        """Whether a test was run and passed."""
+    def ended_as(self, test: str, *outcomes: Outcome) -> bool:
+        """Whether a test came to an end, and to one of these."""
         end = self.ended.get(test)
-        return end is not None and end.outcome == "passed"
+        return end is not None and end.outcome in outcomes
 
 
 def run_to_the_end(start: Callable[[Request], Run], request: Request, deaths: int) -> Run:
@@ -85,7 +88,7 @@ def run_to_the_end(start: Callable[[Request], Run], request: Request, deaths: in
     """
     whole = run = start(request)
     while run.begun and deaths > 0:
-        whole.ended[run.begun] = Ended("timeout" if run.stopped.startswith(OVER) else "died", run.stopped)
+        whole.ended[run.begun] = _cut_off(run)
         whole.begun, left = "", [test for test in whole.tests if test not in whole.ended]
         deaths -= 1
         if not left:
@@ -93,5 +96,10 @@ def run_to_the_end(start: Callable[[Request], Run], request: Request, deaths: in
         run = start({**request, "select": left, "order": None})
         whole.ended |= run.ended
     if run.begun and run.begun not in whole.ended:
-        whole.ended[run.begun] = Ended("died", run.stopped)
+        whole.ended[run.begun] = _cut_off(run)
     return whole
+
+
+def _cut_off(run: Run) -> Ended:
+    """How the test ended that a run has ended in."""
+    return Ended("timeout" if run.stopped.startswith(OVER) else "died", run.stopped)

@@ -74,9 +74,10 @@ def read_suite(name: str, place: Path) -> Suite:
     try:
         if not path.exists():
             raise NoSuiteError(f"{name}: there is no such file or folder")
+        path = path.resolve()  # of a link to a file, the folder and the name are those of the file
         if path.is_file() and path.suffix != ".py":
             raise NoSuiteError(f"{name} is no Python file; name a file or a folder with tests")
-        folder = path.resolve() if path.is_dir() else path.resolve().parent
+        folder = path if path.is_dir() else path.parent
         _measure(name, folder)
         shutil.copytree(folder, place / "suite", symlinks=True, ignore=_left_out)
         settings = next((file for file in _SETTINGS if _has_settings(folder / file)), "")

@@ -9,7 +9,7 @@ from looptck_mutants.outcome import KillerReport, MutantReport
 from looptck_mutants.suites.runs import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from looptck_mutants.manifest import Mutant
     from looptck_mutants.outcome import Fate
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class Case:
     """A mutant and what was seen of it.
 
-    `patched` are the modules that it changes. `failed` are the tests that failed by an assertion, `confirmed` those
-    that did so again, `suspects` those of them that fail on the unmutated loop as well. `known` are the files
-    that cannot be collected whatever the loop.
+    `patched` are the modules that it changes. `failed` are the tests that failed by an assertion. Of them, `confirmed`
+    are those that did so whenever they were run on it, and passed whenever they were run on the unmutated loop;
+    `suspects` those that failed there as well, `unsure` those that failed on the mutant each time, and did not always
+    come to an end on the unmutated loop. `known` are the files that cannot be collected whatever the loop.
     """
 
     mutant: Mutant
@@ -30,9 +31,27 @@ class Case:
     failed: list[str] = field(default_factory=list)
     confirmed: list[str] = field(default_factory=list)
     suspects: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
     known: frozenset[str] = frozenset()
     stale: str = ""
     broken: str = ""
+
+    def compare(self, mutated: Sequence[Run], unmutated: Sequence[Run]) -> None:
+        """Take what further runs of the tests that failed have shown, on the mutant and on the unmutated loop."""
+        for test in self.failed:
+            if any(run.ended_as(test, "assertion", "error") for run in unmutated):
+                self.suspects.append(test)
+            elif all(run.ended_as(test, "assertion") for run in mutated):
+                everywhere = all(run.ended_as(test, "passed") for run in unmutated)
+                (self.confirmed if everywhere else self.unsure).append(test)
+
+    def unconfirmed(self, test: str) -> str:
+        """Why a test that failed has not killed."""
+        if test in self.suspects:
+            return "failed, and fails on the unmutated loop as well"
+        if test in self.unsure:
+            return "failed, and did not come to its end on the unmutated loop"
+        return "failed once and not again"
 
 
 def report_of(case: Case, counting: set[str]) -> MutantReport:
@@ -71,10 +90,10 @@ def _killed(case: Case, killers: list[str]) -> tuple[Fate, str]:
     killer = case.mutant.killer
     if killer is None or killer.check or any(map(killer.means, killers)):
         return "killed", ""
-    meant, end = killer.test, next((end for test, end in case.run.ended.items() if killer.means(test)), None)
-    if end is None:
+    meant, test = killer.test, next(filter(killer.means, case.run.ended), None)
+    if test is None:
         return "by_others", f"{meant} is no test that counts"
-    how = {"passed": "passed", "assertion": "failed once and not again"}
+    end, how = case.run.ended[test], {"passed": "passed", "assertion": case.unconfirmed(test)}
     return "by_others", f"{meant} {how.get(end.outcome, f'ended otherwise: {end.text}')}"
 
 
@@ -89,8 +108,8 @@ def _why(case: Case, counting: set[str]) -> Iterator[str]:
     """Why no test has killed a mutant that was run to its end, the nearest first."""
     if not counting:
         yield "no test counts"
-    yield from (f"{test} failed once and not again" for test in case.failed if test in counting)
-    yield from (f"{test} failed, and fails on the unmutated loop as well" for test in case.suspects)
+    yield from (f"{test} {case.unconfirmed(test)}" for test in case.failed if test in counting)
+    yield from (f"{test} {case.unconfirmed(test)}" for test in case.suspects)
     for test, end in case.run.ended.items():
         if end.outcome == "error":
             yield f"{test} ended with an error, which is no assertion: {end.text}"

@@ -143,7 +143,7 @@ def _stamps(stage: Path) -> dict[str, int]:
 def _look_at_baseline(stage: Path) -> None:
     recorded = read_recorded(stage)
     _no_fault(recorded.faults, "the unmutated loop")
-    red = [*((check, "fails") for check in recorded.failed), *recorded.unjudged.items()]
+    red = [*((check, "fails") for check in recorded.failed), *recorded.unjudged.items(), *recorded.errors.items()]
     if red:
         more = f" (and {len(red) - 1} more)" if len(red) > 1 else ""
         raise RedBaselineError(f"the tests do not pass on the unmutated loop: {red[0][0]}{more}: {red[0][1]}")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TIMEOUTS = {-24, 24, 36, 152, 255}
 _NO_TESTS = {5, 33}
+_FAILED = 1
 _NAME = re.compile(r"x(?:_|ǁ(?P<owner>[^ǁ]*)ǁ)(?P<name>.*)__mutmut_(?P<number>\d+)")
 _NODES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -31,11 +32,15 @@ class ResultsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the tests said of a mutant, by check or by test: what failed, what could not be judged, faults."""
+    """What the tests said of a mutant, by check or by test: what failed, what could not be judged, faults.
+
+    `errors` are of tests that failed otherwise than by an assertion.
+    """
 
     failed: tuple[str, ...] = ()
     unjudged: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +70,28 @@ class Found:
 
     def fate(self) -> tuple[Fate, str]:
         """What became of it, and a remark."""
-        recorded = self.recorded
-        if recorded.failed:
+        if self.exit_code in _NO_TESTS:
+            return "survived", "no test reaches it"
+        if self.exit_code is None:
+            return "broken", "mutmut has not run it"
+        if self.recorded.failed:
             return "killed", ""
+        return self._got_away()
+
+    def _got_away(self) -> tuple[Fate, str]:
+        """Likewise, where it ran and nothing failed by an assertion."""
+        recorded = self.recorded
         if recorded.unjudged:
             check, message = next(iter(recorded.unjudged.items()))
             return "timeout", f"{check} could not be judged: {message}"
         if self.exit_code in _TIMEOUTS:
             return "timeout", "the run was stopped, and nothing had failed before"
-        if self.exit_code in _NO_TESTS:
-            return "survived", "no test reaches it"
         if self.exit_code == 0:
             return "survived", "nothing failed"
+        if self.exit_code == _FAILED and recorded.errors:
+            test, message = next(iter(recorded.errors.items()))
+            first = next(iter(message.splitlines()), "")
+            return "survived", f"{test} ended with an error, which is no assertion: {first}"
         return "broken", f"the run ended with {self.exit_code}, and no test said anything"
 
 
@@ -121,10 +136,11 @@ def read_recorded(stage: Path, mutant: str = CLEAN) -> Recorded:
         for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
             if line.endswith("\n"):  # else the run was ended while it was written
                 told |= json.loads(line)
-    by_verdict: dict[str, dict[str, str]] = {"fail": {}, "incomplete": {}, "fault": {}}
+    by_verdict: dict[str, dict[str, str]] = {"fail": {}, "incomplete": {}, "fault": {}, "error": {}}
     for check, (verdict, message) in told.items():
         by_verdict[verdict][check] = message
-    return Recorded(tuple(sorted(by_verdict["fail"])), by_verdict["incomplete"], by_verdict["fault"])
+    failed, incomplete, fault, error = by_verdict.values()
+    return Recorded(tuple(sorted(failed)), incomplete, fault, error)
 
 
 def _found(stage: Path, file: _File, key: str, code: int | None) -> Found:
@@ -134,7 +150,9 @@ def _found(stage: Path, file: _File, key: str, code: int | None) -> Found:
         raise ValueError(key)
     function = ".".join(filter(None, (module_of(file.place), parts["owner"], parts["name"])))
     diff = file.diff(parts["owner"] or "", parts["name"], name)
-    return Found(file.place, function, int(parts["number"]), diff, code, read_recorded(stage, key))
+    ran = code is not None and code not in _NO_TESTS  # else the records are of an earlier run
+    recorded = read_recorded(stage, key) if ran else Recorded()
+    return Found(file.place, function, int(parts["number"]), diff, code, recorded)
 
 
 @dataclass(frozen=True)

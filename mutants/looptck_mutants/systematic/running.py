@@ -22,6 +22,8 @@ _FIRST, _BEYOND = (3, 8, 1), (3, 9)
 _COUNT = re.compile(r"(\d+)/(\d+) ")
 _START = "import sys; from mutmut.__main__ import cli; sys.exit(cli())"
 _SHOWN = 3
+_OURS = {"MUTANT_UNDER_TEST", "PY_COLORS", "FORCE_COLOR"}
+_FOR_OTHERS = ("PYTEST_", "LOOPTCK_")
 
 
 class MutmutError(Exception):
@@ -65,17 +67,20 @@ def run_mutmut(stage: Path, beside: Path | None, jobs: int, tell: Callable[[int,
     ) as process:
         try:
             last = _follow(process, tell)
-        except BaseException:
-            with suppress(ProcessLookupError):
+            process.wait()
+        finally:  # what a test started may outlive mutmut, in the same group
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            raise
     if process.returncode != 0:
         raise MutmutError(f"mutmut ended with {process.returncode}: {' / '.join(last)}")
 
 
 def environment(ours: Mapping[str, str], stage: Path, beside: Path | None) -> dict[str, str]:
-    """The environment of a run: no bytecode is written, and the user's folder comes last on the path."""
-    own = {name: value for name, value in ours.items() if name not in {"MUTANT_UNDER_TEST", "PY_COLORS", "FORCE_COLOR"}}
+    """The environment of a run, without what is meant for pytest or the kit itself, as where a suite is run.
+
+    No bytecode is written, and the user's folder comes last on the path.
+    """
+    own = {name: value for name, value in ours.items() if name not in _OURS and not name.startswith(_FOR_OTHERS)}
     path = [own.get("PYTHONPATH", ""), str(beside or "")]
     return {
         **own,

@@ -23,7 +23,8 @@ STATS = "mutmut-stats.json"
 class Settings:
     """`loop` is `package.module:Name`, `limit` the seconds that a scenario may take.
 
-    `key` changes with everything that a verdict rests on but the mutated modules: kit, suite, tests, the other files.
+    `key` changes with everything that a verdict rests on but the mutated modules: kit, suite, tests, the other files,
+    the modules beside them.
     """
 
     profile: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 import platform
 import shutil
 from contextlib import suppress
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptck import __version__
-from looptck_mutants.systematic.settings import MUTATED, STATS, Settings, read_settings
+from looptck_mutants.systematic.settings import MUTATED, SETTINGS, STATS, Settings, read_settings
 from looptck_mutants.systematic.subject import SUITE, TESTS, Subject
 
 if TYPE_CHECKING:
@@ -132,9 +133,29 @@ def _key(subject: Subject, seed: int) -> str:
     facts = [__version__, platform.python_version(), version("mutmut"), subject.profile, subject.loop, str(seed)]
     digest.update(json.dumps([*facts, sorted(subject.mutated), sorted(subject.files)]).encode())
     rest = {place: content for place, content in subject.files.items() if place not in subject.mutated}
-    for place, content in sorted({**rest, **_tests(subject), **_kit(suite=not subject.tests)}.items()):
-        digest.update(f"{place}\n{len(content)}\n".encode() + content)
+    for files in (rest, _tests(subject), _kit(suite=not subject.tests), _beside(subject)):
+        for place, content in sorted(files.items()):
+            digest.update(f"{place}\n{len(content)}\n".encode() + content)
     return digest.hexdigest()
+
+
+def _beside(subject: Subject) -> dict[str, bytes]:
+    """The modules that the subject may import from beside it; virtual environments and stages are none."""
+    own = {place.partition("/")[0] for place in subject.files}
+    if subject.beside is None:
+        return {}
+    found = {}
+    for name, folders, files in os.walk(subject.beside):
+        folder = Path(name)
+        if {"pyvenv.cfg", SETTINGS} & set(files):
+            folders.clear()
+            continue
+        top = own if folder == subject.beside else set()
+        folders[:] = [inner for inner in folders if inner.isidentifier() and inner not in {"__pycache__", *top}]
+        for file in (folder / inner for inner in files if inner.endswith(".py") and inner not in top):
+            with suppress(OSError):  # whoever cannot read it cannot import it
+                found[file.relative_to(subject.beside).as_posix()] = file.read_bytes()
+    return found
 
 
 def _kit(*, suite: bool) -> dict[str, bytes]:
