@@ -47,7 +47,7 @@ def print_test(console: Console, test: TestReport, width: int = 40) -> None:
 
 def _excused(checks: Iterable[CheckReport]) -> str:
     """How many of them did not pass and decide nothing, by the reason: so many known, new, of good sense."""
-    failed = [check for check in checks if check.verdict in {"fail", "incomplete"} and not check.decides()]
+    failed = [check for check in checks if check.known or (check.verdict == "fail" and not check.decides())]
     kinds = Counter("known" if check.known else "new" if check.news else "of good sense" for check in failed)
     return ", ".join(f"{number} {kind}" for kind, number in kinds.items())
 

@@ -114,7 +114,8 @@ def clipped(text: str) -> str:
 
 def _details(check: CheckReport) -> list[str]:
     excuse = why_excused(check)
-    head = f"{_ICONS[check.verdict]} <code>{check.id}</code> {check.verdict}{f', {_flat(escape(excuse))}' if excuse else ''}"
+    why = f", {_flat(escape(excuse))}" if excuse else ""
+    head = f"{_ICONS[check.verdict]} <code>{check.id}</code> {check.verdict}{why}"
     told = [escape(check.statement)]
     told += [escape(check.message.strip().splitlines()[-1])] if check.message.strip() else []
     if check.told_apart():
