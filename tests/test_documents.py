@@ -86,7 +86,7 @@ def shown_in(document: str) -> Iterator[Shown]:
 def run(command: str) -> tuple[int, tuple[str, ...]]:
     """Exit code and lines of standard output of a command of the documents."""
     name, *arguments = command.split()
-    env = {key: value for key, value in os.environ.items() if key not in {"FORCE_COLOR", "LOOPTCK_TRACEBACK"}}
+    env = {key: value for key, value in os.environ.items() if key not in {"CI", "FORCE_COLOR", "LOOPTCK_TRACEBACK"}}
     env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path)}
     line = [sys.executable, *STARTS[name], *arguments]
     done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, check=False)

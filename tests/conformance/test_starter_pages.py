@@ -81,10 +81,13 @@ def written(page: str, folder: Path, block: str, mark: str) -> None:
         file.write_text(typed(file.read_text(encoding="utf-8"), block, found[1]), encoding="utf-8")
 
 
+LEFT_OUT = {"CI", "FORCE_COLOR", "LOOPTCK_TRACEBACK", "GITHUB_STEP_SUMMARY", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"}
+"""What changes what a command prints, and is of the machine that the tests run on."""
+
+
 def run(command: str, folder: Path) -> tuple[int, list[str]]:
     """Exit code and lines of standard output of a command that is typed in the folder."""
-    left_out = {"FORCE_COLOR", "LOOPTCK_TRACEBACK", "GITHUB_STEP_SUMMARY", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"}
-    env = {key: value for key, value in os.environ.items() if key not in left_out}
+    env = {key: value for key, value in os.environ.items() if key not in LEFT_OUT}
     env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "140"}
     env["PATH"] = f"{folder / '.bin'}{os.pathsep}{env['PATH']}"
     done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, env=env, capture_output=True, check=False)

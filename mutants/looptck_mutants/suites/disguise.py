@@ -10,6 +10,7 @@ compares bytecode, constants or lines finds both to be different.
 from __future__ import annotations
 
 import ast
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,9 +39,14 @@ _FAR = 40
 """Lines that a statement may move away from the one before."""
 
 
+_TREES = threading.Lock()
+"""Held where trees are made and compiled: in Python 3.11 two threads that do so confuse each other's depths."""
+
+
 def disguise(source: str, path: str, chance: Random) -> CodeType:
     """The code of a module, in disguise. Raises what `compile` does."""
-    code: CodeType = compile(disguised(source, path, chance), path, "exec", dont_inherit=True)
+    with _TREES:
+        code: CodeType = compile(disguised(source, path, chance), path, "exec", dont_inherit=True)
     return code
 
 
