@@ -87,7 +87,9 @@ def run(command: str) -> tuple[int, tuple[str, ...]]:
     """Exit code and lines of standard output of a command of the documents."""
     name, *arguments = command.split()
     env = {key: value for key, value in os.environ.items() if key not in {"CI", "FORCE_COLOR", "LOOPTCK_TRACEBACK"}}
-    env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path)}
+    # A client that a command starts is `python3`: this one, since it finds the modules of this one on its path.
+    here = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
+    env |= {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": os.pathsep.join(sys.path), "PATH": here}
     line = [sys.executable, *STARTS[name], *arguments]
     done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, check=False)
     return done.returncode, tuple(line.rstrip() for line in done.stdout.decode().splitlines())
