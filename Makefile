@@ -40,7 +40,7 @@ check: venv ## of each profile: the suite on the reference loop, then every muta
 	done
 
 .PHONY: test
-test: lint coverage ## lint, types, import rules, and the kit's own tests with branch coverage
+test: lint pytest ## lint, types, import rules, and the kit's own tests
 
 .PHONY: lint
 lint: venv ## everything that is judged without running the code
