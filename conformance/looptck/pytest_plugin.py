@@ -6,7 +6,6 @@ hook but the two that a question takes, and loads the plugin itself (`looptck.py
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,8 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and their twins of the ini file. Values are text, which the plugin itself reads."""
     group = parser.getgroup("looptck", "conformance of agent loops (looptck)")
     for name, (placeholder, told) in OPTIONS.items():
-        with contextlib.suppress(ValueError):  # another plugin has an option of that name: `-o loop=TARGET` is left
+        try:  # noqa: SIM105 - contextlib would be one more import for everybody
             group.addoption(f"--{name.replace('_', '-')}", dest=name, metavar=placeholder, default=None, help=told)
+        except ValueError:  # another plugin has an option of that name: `-o loop=TARGET` is left
+            pass
         parser.addini(name, told, default=None)
 
 
