@@ -327,7 +327,7 @@ def test_a_child_that_cannot_be_had_is_the_kits_fault_and_leaks_nothing(monkeypa
 
 
 def test_a_child_that_cannot_be_had_beside_another_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    fork, asked = os.fork, iter([False, True, True])
+    fork, asked = os.fork, iter([False, True])  # the first child has just begun when there is no second
     monkeypatch.setattr(os, "fork", lambda: no_fork() if next(asked, False) else fork())
     batches = [Batch(key, lambda: ContractAdapter(Loop), SCENARIOS) for key in range(3)]
     seen = [observation.died for _, _, observation in observe_forked(batches, jobs=2)]
