@@ -94,6 +94,16 @@ def test_a_child_that_is_left_of_a_run_holds_no_folder(tmp_path: Path) -> None:
         os.close(write)
 
 
+def test_a_child_that_has_not_let_go_of_the_file_yet_holds_no_folder(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "out", {"run": "first"}) as folder:
+        shared = os.dup(folder._file.fileno())  # as between a fork and the child's first step
+    try:
+        with RunFolder(tmp_path / "out", {"run": "second"}):
+            pass
+    finally:
+        os.close(shared)
+
+
 def test_a_link_stands_for_the_folder_that_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

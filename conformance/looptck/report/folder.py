@@ -78,7 +78,13 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Nothing more is written, and the folder may be moved."""
+        """Nothing more is written, and the folder may be moved, though a child may be about to let go of the file."""
+        if not self._file.closed:
+            _lock(self._file.fileno(), fcntl.LOCK_UN)
+        self._file.close()
+
+    def leave(self) -> None:
+        """Of a child: the file and its lock are the parent's."""
         self._file.close()
 
 
@@ -88,7 +94,7 @@ _OPEN: weakref.WeakSet[RunFolder] = weakref.WeakSet()
 def _leave() -> None:
     """A child does not hold the lock of its parent's file."""
     for folder in _OPEN:
-        folder.close()
+        folder.leave()
 
 
 os.register_at_fork(after_in_child=_leave)
