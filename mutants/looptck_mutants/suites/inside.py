@@ -12,14 +12,14 @@ import os
 import random
 import sys
 import tempfile
-import unittest
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import _pytest
 import pytest
+
+from looptck_mutants.suites.assertion import Assertions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -131,8 +131,7 @@ class _Inside:
 
     def __init__(self, request: Request, send: Callable[..., None]) -> None:
         self._request, self._send = request, send
-        self._suite = os.path.realpath(request["suite"])
-        self._asserting = [self._suite, *(_folder(str(module.__file__)) for module in (unittest, pytest, _pytest))]
+        self._assertions = Assertions(request["suite"])
         self._errors: list[list[str]] = []
         self._outcome = self._text = ""
         self._leave: Callable[[int], object] = os._exit  # by now: a suite may put another in its place
@@ -208,31 +207,7 @@ class _Inside:
             return "passed" if call.when == "call" else ""
         if report.skipped:
             return "skipped"
-        return "assertion" if call.when == "call" and self._asserted(item, call) else "error"
-
-    def _asserted(self, item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
-        """Whether the test itself found that something is not as it should be."""
-        if call.excinfo is None or not call.excinfo.traceback:
-            return False
-        own = getattr(getattr(item, "cls", None), "failureException", AssertionError)
-        kinds = (AssertionError, pytest.fail.Exception, *([own] if self._is_own(own) else []))
-        last = str(call.excinfo.traceback[-1].path)
-        return isinstance(call.excinfo.value, kinds) and any(_lies_in(last, folder) for folder in self._asserting)
-
-    def _is_own(self, kind: object) -> bool:
-        """Whether a test case's `failureException` is a class of the suite, and not a name for whatever is raised."""
-        if not isinstance(kind, type) or not issubclass(kind, Exception):
-            return False
-        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        return file is not None and _lies_in(file, self._suite)
-
-
-def _folder(file: str) -> str:
-    return str(Path(file).resolve().parent)
-
-
-def _lies_in(file: str, folder: str) -> bool:
-    return os.path.realpath(file).startswith(folder + os.sep)
+        return "assertion" if self._assertions.made(item, call) else "error"
 
 
 def _short(error: BaseException) -> str:

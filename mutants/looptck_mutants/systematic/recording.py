@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import unittest
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
-import _pytest
 import pytest
 
+from looptck_mutants.suites.assertion import Assertions
 from looptck_mutants.systematic.settings import MUTATED, RECORDS, own_stage
 from looptck_mutants.systematic.subject import TESTS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 PROPERTY = "looptck"
 """The property of a test of the suite that has its checks: id to verdict and message, of those that did not pass."""
@@ -37,6 +36,7 @@ def record_file(stage: Path, mutant: str) -> Path:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
     """Begin anew, before a `conftest.py` can fail: what an earlier run recorded of this mutant no longer holds."""
+    _assertions()  # before a suite can put something in the place of what asserts
     file = _own_file()
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"")
@@ -49,7 +49,7 @@ def pytest_runtest_makereport(
     """Record a test that failed, by an assertion or otherwise. Of what is recorded of a test, the last line holds."""
     report = yield
     if report.failed:
-        asserted = call.when == "call" and _asserted(item, call)
+        asserted = _assertions().made(item, call)
         if asserted:
             item.stash[_ASSERTED] = True
         if asserted or call.when != "call" or not item.stash.get(_ASSERTED, False):  # else a part of it has failed
@@ -57,27 +57,9 @@ def pytest_runtest_makereport(
     return report
 
 
-def _asserted(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
-    """Whether the test itself found that something is not as it should be: the rule of `suites.inside`."""
-    if call.excinfo is None or not call.excinfo.traceback:
-        return False
-    tests = own_stage() / MUTATED / TESTS
-    own = getattr(getattr(item, "cls", None), "failureException", AssertionError)
-    kinds = (AssertionError, pytest.fail.Exception, *([own] if _is_own(own, tests) else []))
-    asserting = (tests, *(Path(str(module.__file__)).parent for module in (unittest, pytest, _pytest)))
-    return isinstance(call.excinfo.value, kinds) and _lies_in(call.excinfo.traceback[-1].path, *asserting)
-
-
-def _is_own(kind: object, tests: Path) -> bool:
-    """Whether a test case's `failureException` is a class of the tests, and not a name for whatever is raised."""
-    if not isinstance(kind, type) or not issubclass(kind, Exception):
-        return False
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return file is not None and _lies_in(file, tests)
-
-
-def _lies_in(file: Path | str, *folders: Path) -> bool:
-    return any(Path(file).resolve().is_relative_to(folder.resolve()) for folder in folders)
+@cache
+def _assertions() -> Assertions:
+    return Assertions(own_stage() / MUTATED / TESTS)
 
 
 def _record(report: pytest.TestReport, kind: str) -> None:
