@@ -33,6 +33,8 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
             console.print(f"stale entry: {one_line(line)}", style="bold red", markup=False)
         rate = f" ({systematic.redone} run by {systematic.tool}, {systematic.per_s:.1f} in a second)"
     console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}{rate}")
+    if systematic is not None and report.suite is not None:
+        console.print("These kills were seen once: without --systematic, each has to be seen in further runs")
 
 
 def _print_away(console: Console, mutant: MutantReport, report: MutantsReport) -> None:

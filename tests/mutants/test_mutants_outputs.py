@@ -72,7 +72,7 @@ def test_a_mutant_is_on_disk_before_the_next_is_through(
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr("looptck.cli.mutants.progress", lambda *_args, **_options: Progress())
+    monkeypatch.setattr("looptck.cli.concluding.progress", lambda *_args, **_options: Progress())
     assert cli.run(["mutants", "--report", str(tmp_path / "out")]) == 130
     assert seen == [1, 2]
     _, results, footer = read_run(tmp_path / "out")

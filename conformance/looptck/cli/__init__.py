@@ -33,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A conformance test kit for LLM agent loops.\n\n"
     "Exit codes: 0 every must-check passed (or every mutant was killed) · 1 a check failed or a mutant got away · "
-    "2 something that had to run did not · 3 a fault of the kit · 4 usage.",
+    "2 something that had to run did not · 3 a fault of the kit · 4 usage, or output that cannot be written.",
 )
 
 

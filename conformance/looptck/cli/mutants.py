@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from looptck import __version__
 from looptck.cli import UsageError, app
+from looptck.cli.concluding import conclude, on_the_mutants, print_found
 from looptck.cli.options import (
     FolderOption,
     FormatOption,
@@ -21,7 +21,6 @@ from looptck.cli.options import (
     drawn,
     known_profile,
     named,
-    progress,
 )
 from looptck.cli.outputs import Outputs
 from looptck.cli.suites import judged_by_tests
@@ -38,11 +37,9 @@ from looptck.cli.systematic import (
 from looptck.report.model import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from looptck_mutants.harness import Harness
     from looptck_mutants.manifest import Mutant
-    from looptck_mutants.outcome import Baseline, MutantReport, MutantsReport
     from looptck_mutants.project import Project
 
 ManifestOption: TypeAlias = Annotated[
@@ -134,53 +131,15 @@ def _foreign(manifest: str, context: typer.Context) -> Project:
 
 
 def _by_suite(project: Project, chosen: list[Mutant], seed: int, jobs: int, outputs: Outputs, *, matrix: bool) -> int:
-    from looptck_mutants import github  # noqa: PLC0415 - see _by_patches
     from looptck_mutants.harness import Harness  # noqa: PLC0415 - see _by_patches
-    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see _by_patches
 
-    out = console(quiet=outputs.quiet)
     harness = Harness(project, seed, jobs)
-    out.print(f"Found {how_many(len(chosen))} of {project.foreign_loop or project.profile} (seed {seed})")
+    print_found(harness, chosen, outputs)
     baseline = harness.baseline()
-    out.print(f"Baseline: {baseline.checks} checks pass on the unmutated loop in {baseline.wall_s:.1f} s")
-    report = _run(harness, chosen, baseline, outputs)
-    _print(report, quiet=outputs.quiet, matrix=matrix)
-    outputs.write(
-        json=report.model_dump_json(by_alias=True, indent=1),
-        html=lambda: _html(report, project, harness.sources),
-    )
-    outputs.annotate(lambda: github.mutants_annotations(report), lambda: github.mutants_summary(report))
-    return report.exit_code()
-
-
-def _html(report: MutantsReport, project: Project, sources: Mapping[str, str]) -> str:
-    from looptck_mutants.html import mutants_html  # noqa: PLC0415 - only for who wants one
-
-    return mutants_html(report, project, sources)
-
-
-def _run(harness: Harness, chosen: list[Mutant], baseline: Baseline, outputs: Outputs) -> MutantsReport:
-    """The report; each mutant goes to the folder of `--report` as soon as its fate is known."""
-    header = {
-        "verb": "mutants",
-        "kit": __version__,
-        "profile": harness.project.profile,
-        "loop": harness.project.loop,
-        "seed": harness.seed,
-        "baseline": baseline.model_dump(),
-        "mutants": [mutant.id for mutant in chosen],
-    }
-    with outputs.open(header) as folder, progress(len(chosen), "mutants") as advance:
-
-        def done(mutant: MutantReport) -> None:
-            if folder is not None:
-                folder.add("mutant", mutant.model_dump())
-            advance()
-
-        report = harness.run(chosen, baseline, done)
-        if folder is not None:
-            folder.finish({"counts": report.counts.model_dump(), "exit_code": report.exit_code()})
-    return report
+    passed = f"Baseline: {baseline.checks} checks pass on the unmutated loop in {baseline.wall_s:.1f} s"
+    console(quiet=outputs.quiet).print(passed)
+    report = on_the_mutants(harness, chosen, baseline, outputs)
+    return conclude(report, lambda: (project, harness.sources), outputs, matrix=matrix)
 
 
 def _chosen(known: tuple[Mutant, ...], ids: list[str]) -> list[Mutant]:
@@ -188,12 +147,3 @@ def _chosen(known: tuple[Mutant, ...], ids: list[str]) -> list[Mutant]:
     if unknown:
         raise UsageError(f"there is no mutant {unknown[0]!r}; there are {known[0].id} to {known[-1].id}")
     return [mutant for mutant in known if not ids or mutant.id in ids]
-
-
-def _print(report: MutantsReport, *, quiet: bool, matrix: bool) -> None:
-    from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - see _by_patches
-
-    out = console(quiet=quiet)
-    if matrix:
-        print_matrix(out, report)
-    print_outcome(out, report)

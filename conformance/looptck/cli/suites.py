@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from looptck import __version__
 from looptck.cli import UsageError
-from looptck.cli.options import console, progress
+from looptck.cli.concluding import conclude, on_the_mutants, print_found
+from looptck.cli.options import console
 from looptck.report.text import one_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from looptck.cli.outputs import Outputs
     from looptck_mutants.manifest import Mutant
-    from looptck_mutants.outcome import Baseline, MutantReport, MutantsReport
+    from looptck_mutants.outcome import Baseline, MutantsReport
     from looptck_mutants.project import Project
     from looptck_mutants.suites.harness import SuiteHarness
 
@@ -29,45 +29,32 @@ def judged_by_tests(
     if importlib.util.find_spec("pytest") is None:
         raise UsageError('--tests needs pytest: python -m pip install "looptck[pytest]"')
 
-    from looptck_mutants import github  # noqa: PLC0415 - `looptck --help` needs no mutants
-    from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - likewise
-    from looptck_mutants.html import mutants_html  # noqa: PLC0415 - likewise
-    from looptck_mutants.suites.forking import Zygotes  # noqa: PLC0415 - likewise
+    from looptck_mutants.suites.forking import Zygotes  # noqa: PLC0415 - `looptck --help` needs no mutants
     from looptck_mutants.suites.harness import SuiteHarness  # noqa: PLC0415 - likewise
     from looptck_mutants.suites.suite import NoSuiteError, read_suite  # noqa: PLC0415 - likewise
     from looptck_mutants.suites.warming import warmed  # noqa: PLC0415 - likewise
 
-    out = console(quiet=outputs.quiet)
     with tempfile.TemporaryDirectory(prefix="looptck-") as place:
         try:
             suite = read_suite(tests, Path(place))
             with Zygotes(warmed(project, suite), jobs) as zygotes:
                 harness = SuiteHarness(project, suite, seed, zygotes)
-                report = _run(harness, chosen, outputs, out)
+                report = _run(harness, chosen, outputs)
         except NoSuiteError as error:
             raise UsageError(f"--tests {' '.join(str(error).split())}") from None
-    if matrix:
-        print_matrix(out, report)
-    print_outcome(out, report)
-    outputs.write(
-        json=report.model_dump_json(by_alias=True, indent=1),
-        html=lambda: mutants_html(report, project, harness.sources),
-    )
-    outputs.annotate(lambda: github.mutants_annotations(report), lambda: github.mutants_summary(report))
-    return report.exit_code()
+    return conclude(report, lambda: (project, harness.sources), outputs, matrix=matrix)
 
 
-def _run(harness: SuiteHarness, chosen: list[Mutant], outputs: Outputs, out: Console) -> MutantsReport:
+def _run(harness: SuiteHarness, chosen: list[Mutant], outputs: Outputs) -> MutantsReport:
     from looptck_mutants.foreign import check_killers  # noqa: PLC0415 - see judged_by_tests
-    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see judged_by_tests
 
-    project = harness.project
-    out.print(f"Found {how_many(len(chosen))} of {project.foreign_loop or project.profile} (seed {harness.seed})")
+    out = console(quiet=outputs.quiet)
+    print_found(harness, chosen, outputs)
     baseline = harness.baseline()
-    check_killers(project, harness.reasons)
+    check_killers(harness.project, harness.reasons)
     _print_suite(harness, baseline, out)
     before = dict(harness.reasons)
-    report = _on_the_mutants(harness, chosen, baseline, outputs)
+    report = on_the_mutants(harness, chosen, baseline, outputs, tests=harness.suite.name)
     for test in (test for test, reason in harness.reasons.items() if reason != before[test]):
         out.print(f"  {one_line(test)} counts no more: {one_line(harness.reasons[test])}", markup=False)
     return report
@@ -85,34 +72,3 @@ def _print_suite(harness: SuiteHarness, baseline: Baseline, out: Console) -> Non
     for test, reason in harness.reasons.items():
         if reason:
             out.print(f"  {one_line(test)} does not count: {one_line(reason)}", markup=False)
-
-
-def _on_the_mutants(harness: SuiteHarness, chosen: list[Mutant], baseline: Baseline, outputs: Outputs) -> MutantsReport:
-    """The report. Each mutant goes to the folder of `--report` at once, and again where its fate is another later."""
-    header = {
-        "verb": "mutants",
-        "kit": __version__,
-        "profile": harness.project.profile,
-        "loop": harness.project.loop,
-        "tests": harness.suite.name,
-        "seed": harness.seed,
-        "baseline": baseline.model_dump(),
-        "mutants": [mutant.id for mutant in chosen],
-    }
-    written: dict[str, MutantReport] = {}
-    with outputs.open(header) as folder, progress(len(chosen), "mutants") as advance:
-
-        def done(mutant: MutantReport) -> None:
-            if folder is not None and written.get(mutant.id) != mutant:
-                folder.add("mutant", mutant.model_dump())
-            written[mutant.id] = mutant
-            advance()
-
-        report = harness.run(chosen, baseline, done)
-        for mutant in report.mutants:
-            done(mutant)
-        if folder is not None:
-            suite = report.suite.model_dump() if report.suite is not None else None
-            counts = report.counts.model_dump()
-            folder.finish({"counts": counts, "suite": suite, "exit_code": report.exit_code()})
-    return report

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from looptck import __version__
 from looptck.cli import UsageError
-from looptck.cli.options import console, drawn, progress
+from looptck.cli.concluding import afterwards, conclude
+from looptck.cli.options import drawn, progress
 from looptck.report.model import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from looptck.cli.outputs import Outputs
     from looptck_mutants.outcome import MutantsReport
+    from looptck_mutants.project import Project
     from looptck_mutants.systematic.subject import Subject
     from looptck_mutants.systematic.triage import Entry
 
@@ -72,9 +73,7 @@ class Asked:
 
 def systematic(asked: Asked, profile: str, seed: int | None, jobs: int, outputs: Outputs, *, matrix: bool) -> int:
     """Run, print, write; the exit code. Raises `UsageError`."""
-    from looptck_mutants import github  # noqa: PLC0415 - `looptck --help` needs no mutants
-    from looptck_mutants.console import print_matrix, print_outcome  # noqa: PLC0415 - likewise
-    from looptck_mutants.harness import RedBaselineError  # noqa: PLC0415 - likewise
+    from looptck_mutants.harness import RedBaselineError  # noqa: PLC0415 - `looptck --help` needs no mutants
     from looptck_mutants.systematic.results import ResultsError  # noqa: PLC0415 - likewise
     from looptck_mutants.systematic.running import MutmutError  # noqa: PLC0415 - likewise
 
@@ -84,17 +83,7 @@ def systematic(asked: Asked, profile: str, seed: int | None, jobs: int, outputs:
     except (RedBaselineError, MutmutError, ResultsError) as error:
         typer.echo(f"looptck: {' '.join(str(error).split())}", err=True)
         return EXIT_INCOMPLETE
-    out = console(quiet=outputs.quiet)
-    if matrix:
-        print_matrix(out, report)
-    print_outcome(out, report)
-    if report.suite is not None:
-        out.print(
-            "These kills were seen once: without --systematic, --tests confirms each in a second run", markup=False
-        )
-    outputs.write(json=report.model_dump_json(by_alias=True, indent=1), html=lambda: _html(report, subject))
-    outputs.annotate(lambda: github.mutants_annotations(report), lambda: github.mutants_summary(report))
-    return report.exit_code()
+    return conclude(report, lambda: _patches(report, subject), outputs, matrix=matrix)
 
 
 def _subject(asked: Asked, profile: str) -> tuple[Subject, Sequence[Entry]]:
@@ -123,18 +112,14 @@ def _run(
     from looptck_mutants.systematic.outcome import Run, run_systematically  # noqa: PLC0415 - see systematic
     from looptck_mutants.systematic.staging import StageError  # noqa: PLC0415 - see systematic
 
-    header = {"verb": "mutants", "kit": __version__, "profile": subject.profile, "loop": subject.loop}
-    with outputs.open(header) as folder, ExitStack() as stack:
+    with afterwards(subject.profile, subject.loop, outputs) as write, ExitStack() as stack:
         stage = asked.stage or stack.enter_context(tempfile.TemporaryDirectory(prefix="looptck-"))
         run = Run(subject, Path(stage).resolve(), seed, drawn(None), jobs or os.cpu_count() or 1, entries)
         try:
             report = run_systematically(run, _teller(stack))
         except StageError as error:
             raise UsageError(f"--stage {error}") from None
-        if folder is not None:
-            for mutant in report.mutants:
-                folder.add("mutant", mutant.model_dump())
-            folder.finish({"counts": report.counts.model_dump(), "exit_code": report.exit_code()})
+        write(report)
     return report
 
 
@@ -154,8 +139,7 @@ def _teller(stack: ExitStack) -> Callable[[int, int], None]:
     return tell
 
 
-def _html(report: MutantsReport, subject: Subject) -> str:
-    from looptck_mutants.html import mutants_html  # noqa: PLC0415 - only for who wants one
-    from looptck_mutants.systematic.outcome import project_of  # noqa: PLC0415 - likewise
+def _patches(report: MutantsReport, subject: Subject) -> tuple[Project, dict[str, str]]:
+    from looptck_mutants.systematic.outcome import project_of  # noqa: PLC0415 - only for who wants a page
 
-    return mutants_html(report, *project_of(subject, report))
+    return project_of(subject, report)
