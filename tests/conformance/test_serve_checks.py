@@ -105,6 +105,34 @@ def test_a_mistake_is_told_by_its_own_checks(sent: Callable[[Messages], Messages
     assert set(failed(report)) == ids
 
 
+def answered_wrongly(messages: Messages) -> Messages:
+    return [message | {"content": "wrong"} if message["role"] == "tool" else message for message in messages]
+
+
+LONE = {"own-results", "call-order"}
+UNSHOWN = LONE | {"turn-text"}
+
+
+@pytest.mark.parametrize(
+    ("turns", "sent", "ids"),
+    [
+        ((ONE, ANSWER), list, LONE),
+        ((ONE, ANSWER), answered_wrongly, LONE),
+        ((Turn(calls=(PARIS, LYON.model_copy(update={"answer": PARIS.answer}))), ANSWER), list, {"own-results"}),
+        ((TWO, ANSWER), list, set()),
+        ((TWO, ANSWER), lambda messages: messages[:1], UNSHOWN),
+    ],
+    ids=["a call alone", "a call alone, answered wrongly", "equal answers", "two answers", "no turn is shown"],
+)
+def test_what_cannot_be_told_does_not_pass(
+    turns: tuple[Turn, ...], sent: Callable[[Messages], Messages], ids: set[str]
+) -> None:
+    given = scenario(*turns)
+    report = judged(given, requests(given, sent=sent))
+    assert {name for name in UNSHOWN if f"requests/{name}" in report.skipped} == ids
+    assert {name for name in UNSHOWN if f"requests/{name}" in report.passed} == UNSHOWN - ids
+
+
 def test_a_system_prompt_is_first_and_once() -> None:
     given = scenario(system=BRIEF.content)
     assert failed(judged(given, requests(given))) == []

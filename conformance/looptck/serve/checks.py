@@ -37,7 +37,7 @@ def readable(c: Conversation) -> Finding | Unjudged:
     return equal([], [f"request {exchange.number}" for exchange in c.exchanges if exchange.asked is None])
 
 
-@RULES.check("requests/input", "requests-carry-messages")
+@RULES.check("requests/input", "requests-carry-messages", about_input=True)
 def input_(c: Conversation) -> Finding | Unjudged:
     """The first request holds the input of the scenario and nothing else, system prompts aside."""
     if c.invocation.continues is not None:
@@ -50,7 +50,7 @@ def input_(c: Conversation) -> Finding | Unjudged:
     return equal(_lines(given), _lines(seen[: len(given)]))
 
 
-@RULES.check("requests/system-first", "system-prompt-first")
+@RULES.check("requests/system-first", "system-prompt-first", about_input=True)
 def system_first(c: Conversation) -> Finding | Unjudged:
     """The system prompt of the scenario is the first message of every request."""
     if not c.scenario.options.system or _led(c):
@@ -62,7 +62,7 @@ def system_first(c: Conversation) -> Finding | Unjudged:
     return equal([[expected]] * len(seen), seen)
 
 
-@RULES.check("requests/system-once", "system-prompt-once")
+@RULES.check("requests/system-once", "system-prompt-once", about_input=True)
 def system_once(c: Conversation) -> Finding | Unjudged:
     """No request holds more system messages than the input and the one prompt that is added to it."""
     if not c.scenario.options.system:
@@ -70,7 +70,7 @@ def system_once(c: Conversation) -> Finding | Unjudged:
     return _systems(c)
 
 
-@RULES.check("requests/system-none", "system-prompt-none")
+@RULES.check("requests/system-none", "system-prompt-none", about_input=True)
 def system_none(c: Conversation) -> Finding | Unjudged:
     """Where the scenario sets no system prompt the requests hold no system message but those of the input."""
     if c.scenario.options.system:
@@ -148,11 +148,19 @@ def _fields(body: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------ the turns
 
 
-def _each(c: Conversation, one: Callable[[Step], tuple[Any, Any]], *, opened: bool = True) -> Finding | Unjudged:
-    """Expected and seen of every turn that a request had to show; calls that share an id have a check of their own."""
-    steps = [step for step in _plain_steps(c) if opened or not step.opens]
+def _each(
+    c: Conversation,
+    one: Callable[[Step], tuple[Any, Any]],
+    chosen: Callable[[Step], bool] = lambda _: True,
+    nothing: Unjudged = NO_TURN,
+) -> Finding | Unjudged:
+    """Expected and seen of the turns that a request had to show; calls that share an id have a check of their own.
+
+    Chosen are those that can show something: `nothing` says what it means that there is none.
+    """
+    steps = [step for step in _plain_steps(c) if chosen(step)]
     if not steps:
-        return NO_TURN
+        return nothing
     both = {f"request {step.number}": one(step) for step in steps}
     return equal({name: pair[0] for name, pair in both.items()}, {name: pair[1] for name, pair in both.items()})
 
@@ -165,7 +173,11 @@ def _plain_steps(c: Conversation) -> list[Step]:
 @RULES.check("requests/appended-only", "requests-carry-messages")
 def appended_only(c: Conversation) -> Finding | Unjudged:
     """Each request starts with all messages of the one before, unchanged."""
-    return _each(c, lambda step: (_lines(step.before), _lines(step.after[: len(step.before)])), opened=False)
+    return _each(
+        c,
+        lambda step: (_lines(step.before), _lines(step.after[: len(step.before)])),
+        chosen=lambda step: not step.opens,
+    )
 
 
 @RULES.check("requests/proposing-turn", "transcript-appends")
@@ -177,12 +189,12 @@ def proposing_turn(c: Conversation) -> Finding | Unjudged:
 @RULES.check("requests/turn-text", "transcript-appends")
 def turn_text(c: Conversation) -> Finding | Unjudged:
     """The text that stands beside calls stays in the message of their turn."""
-
-    def one(step: Step) -> tuple[str, str]:
-        other = [call.id for call in _shown(step).tool_calls] != step.ids  # which the check before tells
-        return ("", "") if other else (step.message.content, _shown(step).content)
-
-    return _each(c, one)
+    return _each(
+        c,
+        lambda step: (step.message.content, _shown(step).content),
+        chosen=lambda step: [call.id for call in _shown(step).tool_calls] == step.ids,  # which the check before tells
+        nothing=Unjudged("no request shows a turn with all of its calls"),
+    )
 
 
 @RULES.check("requests/one-answer-each", "results-matched-by-id")
@@ -194,12 +206,12 @@ def one_answer_each(c: Conversation) -> Finding | Unjudged:
 @RULES.check("requests/call-order", "results-in-call-order")
 def call_order(c: Conversation) -> Finding | Unjudged:
     """The tool messages of a turn stand in the order of its calls."""
-
-    def one(step: Step) -> tuple[list[str], list[str]]:
-        seen = [name for name in dict.fromkeys(_answered(step)) if name in step.ids]
-        return [name for name in step.ids if name in seen], seen
-
-    return _each(c, one)
+    return _each(
+        c,
+        lambda step: ([name for name in step.ids if name in _known(step)], _known(step)),
+        chosen=lambda step: len(_known(step)) > 1,
+        nothing=Unjudged("no request answers two calls of a turn"),
+    )
 
 
 @RULES.check("requests/nothing-else", "requests-carry-messages")
@@ -218,13 +230,16 @@ def own_results(c: Conversation) -> Finding | Unjudged:
     """No tool message carries the answer that the scenario gives to another call of the turn."""
 
     def one(step: Step) -> tuple[list[str], list[str]]:
-        expected = {call.id: _answer(c, call) for call in step.turn.calls}
-        seen = {str(message.tool_call_id): message.content for message in step.answers}
-        if set(expected) != set(seen) or sorted(expected.values()) != sorted(seen.values()):
-            return [], []  # which other checks tell, or the client's tools have answers of their own
-        return _results(expected), _results({name: seen[name] for name in expected})
+        seen = _texts(step)
+        return _results(_expected(c, step)), _results({name: seen[name] for name in step.ids})
 
-    return _each(c, one)
+    def tells(step: Step) -> bool:
+        """Whether the answers are those of the scenario, not of a client's own tools, and can be mixed up at all."""
+        expected, seen = _expected(c, step), _texts(step)
+        same = set(expected) == set(seen) and sorted(expected.values()) == sorted(seen.values())
+        return same and len(set(expected.values())) > 1
+
+    return _each(c, one, tells, Unjudged("no turn has calls that can be told apart by their answers"))
 
 
 @RULES.check("requests/denied-text", "denied-text")
@@ -237,7 +252,7 @@ def denied_text(c: Conversation) -> Finding | Unjudged:
 def tool_answers(c: Conversation) -> Finding | Unjudged:
     """Tool messages carry the answers of the scenario; a client whose tools answer otherwise is none the worse."""
     return _contents(
-        c, "no call was answered", lambda call: call.verdict == "allow" or not c.scenario.gate, failed="bare or behind"
+        c, "no call was answered", lambda call: call.verdict == "allow" or not c.scenario.gate, prefixed=True
     )
 
 
@@ -262,16 +277,18 @@ def malformed_arguments(c: Conversation) -> Finding | Unjudged:
     return equal(expected, seen)
 
 
-def _contents(c: Conversation, nothing: str, chosen: Callable[[Call], bool], *, failed: str = "") -> Finding | Unjudged:
-    """The texts of the tool messages of some calls. With `failed`, a failed tool's may stand behind a prefix."""
+def _contents(
+    c: Conversation, nothing: str, chosen: Callable[[Call], bool], *, prefixed: bool = False
+) -> Finding | Unjudged:
+    """The texts of the tool messages of some calls. With `prefixed`, a failed tool's may stand behind a prefix."""
     expected, seen = {}, {}
     for step in _plain_steps(c):
-        texts = {str(message.tool_call_id): message.content for message in step.answers}
+        texts = _texts(step)
         for call in step.turn.calls:
             if chosen(call) and call.id in texts:
                 wanted, text = _answer(c, call), texts[call.id]
-                prefixed = bool(failed) and (call.is_error or call.raises is not None) and wanted in text
-                expected[call.id], seen[call.id] = wanted, wanted if prefixed else text
+                behind = prefixed and (call.is_error or call.raises is not None) and wanted in text
+                expected[call.id], seen[call.id] = wanted, wanted if behind else text
     return equal(expected, seen) if expected else Unjudged(nothing)
 
 
@@ -279,6 +296,15 @@ def _answer(c: Conversation, call: Call) -> str:
     if c.scenario.gate and call.verdict == "deny":
         return DENIED_PREFIX + call.reason
     return call.raises if call.raises is not None else call.answer
+
+
+def _expected(c: Conversation, step: Step) -> dict[str, str]:
+    return {call.id: _answer(c, call) for call in step.turn.calls}
+
+
+def _texts(step: Step) -> dict[str, str]:
+    """Id to text of the tool messages of a turn."""
+    return {str(message.tool_call_id): message.content for message in step.answers}
 
 
 def _results(texts: dict[str, str]) -> list[str]:
@@ -303,6 +329,11 @@ def _answered(step: Step) -> list[str]:
     return [str(message.tool_call_id) for message in step.answers]
 
 
+def _known(step: Step) -> list[str]:
+    """The calls of a turn that have been answered, as they were."""
+    return [name for name in dict.fromkeys(_answered(step)) if name in step.ids]
+
+
 def _lines(messages: Iterable[Message]) -> list[str]:
     return [line(message) for message in messages]
 
@@ -310,7 +341,7 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 # ----------------------------------------------------------------------------------------------- the end of the run
 
 
-@RULES.check("requests/all-asked", "loop-repeats")
+@RULES.check("requests/all-asked", "loop-repeats", needs_end=True)
 def all_asked(c: Conversation) -> Finding | Unjudged:
     """As long as replies propose calls and nothing ends the run, the model is asked again."""
     return Finding(len(c.calls) >= c.least, f"at least {c.least} model calls", f"{len(c.calls)} model calls")

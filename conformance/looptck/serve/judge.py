@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
     from looptck.scenario import Scenario
 
-ALL_ASKED = "requests/all-asked"
-INPUT = frozenset({"requests/input", "requests/system-first", "requests/system-once", "requests/system-none"})
-"""What is not looked at where a client asks a question of its own."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -78,7 +74,7 @@ class _Result:
 
 def _rule(rule: Rule, talks: Sequence[Conversation], ended: Ended, *, own_input: bool) -> _Result:
     """A check is as bad as its worst invocation."""
-    if own_input and rule.id in INPUT:
+    if own_input and rule.about_input:
         return _Result("skip", 1, "the client asks a question of its own")
     results = [_evaluate(rule, talk, ended) for talk in talks]
     verdict = worst([result.verdict for result in results])
@@ -95,7 +91,7 @@ def _evaluate(rule: Rule, talk: Conversation, ended: Ended) -> _Result:
         return _Result("skip", number, found.reason)
     verdict: Verdict = "pass" if found.ok else "fail"
     message = ""
-    if rule.id == ALL_ASKED and not found.ok and not (ended.finished and talk.calls):
+    if rule.needs_end and not found.ok and not (ended.finished and talk.calls):
         verdict, message = (
             "incomplete",
             "whether the loop was done cannot be told: " + (ended.text if talk.calls else "nothing was asked"),

@@ -31,7 +31,9 @@ RuleFunction: TypeAlias = "Callable[[Conversation], Finding | Unjudged]"
 class Rule:
     """A check of requests: its permanent id, the requirement that it serves, its statement.
 
-    A `note` is a should whatever the requirement is: the requests give it away less surely than the loop would.
+    A `note` is a should whatever the requirement is: the requests give it away less surely than the loop would. One
+    that is `about_input` is not looked at where a client asks a question of its own. One that `needs_end` fails only
+    where the client was done by itself: before that, what is missing may still come.
     """
 
     id: str
@@ -39,6 +41,8 @@ class Rule:
     statement: str
     function: RuleFunction
     note: bool = False
+    about_input: bool = False
+    needs_end: bool = False
 
     @property
     def record(self) -> Requirement:
@@ -54,15 +58,15 @@ class Rule:
 class Rules(list[Rule]):
     """Checks in their order."""
 
-    def check(self, check_id: str, requirement: str, *, note: bool = False) -> Callable[[RuleFunction], RuleFunction]:
-        """Register the decorated function as a check. Its docstring is the statement."""
+    def check(self, check_id: str, requirement: str, **marks: bool) -> Callable[[RuleFunction], RuleFunction]:
+        """Register the decorated function as a check. Its docstring is the statement; `marks` are fields of `Rule`."""
         if not _ID.fullmatch(check_id):
             msg = f"not the id of a check of requests: {check_id!r}"
             raise ValueError(msg)
 
         def register(function: RuleFunction) -> RuleFunction:
             statement = " ".join((function.__doc__ or "").split())
-            self.append(Rule(check_id, requirement, statement, function, note))
+            self.append(Rule(check_id, requirement, statement, function, **marks))
             return function
 
         return register

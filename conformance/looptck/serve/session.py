@@ -103,8 +103,9 @@ class _Listener:
         if isinstance(happened, Ended):
             return
         self.requests[happened.invocation].append(happened.raw)
-        turn = next(self._left[happened.invocation], None) if read(happened.raw) is not None else None
-        self._tell(request(self.number, happened.invocation + 1, happened.raw, turn))
+        asked = read(happened.raw)
+        turn = next(self._left[happened.invocation], None) if asked is not None else None
+        self._tell(request(self.number, happened.invocation + 1, asked, turn))
 
 
 def _until_done(

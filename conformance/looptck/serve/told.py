@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from looptck.report.text import one_line
-from looptck.serve.messages import read
 from looptck.serve.report import SERVE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from looptck.scenario import Scenario, Turn
+    from looptck.serve.messages import Asked
 
 API_KEY = "looptck"
 """Any key will do; clients want one."""
@@ -31,13 +31,12 @@ def serving(scenario: Scenario, urls: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def request(number: int, invocation: int, raw: bytes, turn: Turn | None) -> dict[str, Any]:
-    """A request as it came, and the reply to it in short. `messages` is null where the server refuses the request.
+def request(number: int, invocation: int, asked: Asked | None, turn: Turn | None) -> dict[str, Any]:
+    """A request as it came, None for what is none, and the reply in short. `messages` is null where it is refused.
 
     `number` counts all requests and `invocation` those of the scenario, both from 1. `turn` is None where the script
     has no reply left.
     """
-    asked = read(raw)
     body = asked.body if asked is not None else {}
     return {
         "type": "request",
