@@ -9,6 +9,7 @@ from rich.table import Table
 from looptck.report.console import escape
 from looptck.report.text import one_line
 from looptck_mutants.judges import groups_of, letter, look_at, own_judge
+from looptck_mutants.lines import lines_of
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 from looptck_mutants.pitfalls import PITFALLS
 
@@ -47,7 +48,7 @@ def _print_away(console: Console, mutant: MutantReport, report: MutantsReport) -
         what = "checks" if report.suite is None else "tests"
         console.print(f"  {other}{what} failed: {one_line(', '.join(mutant.killed_by))}", markup=False)
     if mutant.diff:
-        for line in (line for line in mutant.diff.splitlines()[2:] if line[0] != " "):
+        for line in (line.rstrip("\r\n") for line in lines_of(mutant.diff)[2:] if line[0] != " "):
             console.print(f"  {one_line(line)}", markup=False)
         return
     if report.suite is not None:

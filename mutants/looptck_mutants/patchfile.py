@@ -20,6 +20,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from looptck_mutants.lines import NO_NEWLINE, lines_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from importlib.resources.abc import Traversable
@@ -29,9 +31,7 @@ __all__ = ["PACKAGE", "BadPatch", "FilePatch", "Hunk", "Patch", "PatchError", "S
 PACKAGE = "looptck_reference"
 """The package whose modules the mutants change."""
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # str.splitlines would also break at form feeds and other separators
 _HUNK_HEADER = re.compile(r"@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@(?: .*)?")
-_NO_NEWLINE = "\\ "  # its words depend on the locale of the tool that wrote them
 _REFUSED = {
     "new file mode ": "creates a file",
     "deleted file mode ": "deletes a file",
@@ -171,7 +171,7 @@ class _PatchLines:
     """The lines of a patch, without their endings, read one after the other."""
 
     def __init__(self, text: str, name: str) -> None:
-        lines = _LINE.findall(text)
+        lines = lines_of(text)
         if not lines:
             raise BadPatch(name, 1, "expected a unified diff, the patch is empty")
         if not lines[-1].endswith("\n"):
@@ -302,7 +302,7 @@ def _body_line(lines: _PatchLines) -> BodyLine:
     number, line = lines.number, lines.peek() or ""
     lines.skip()
     ending = lines.ending
-    if lines.starts_with(_NO_NEWLINE):
+    if lines.starts_with(NO_NEWLINE):
         lines.skip()
         ending = ""
     return BodyLine(number, line[1:] + ending, in_old=line[0] != "+", in_new=line[0] != "-")
@@ -349,7 +349,7 @@ def _apply_file(name: str, file: FilePatch, sources: Mapping[str, str]) -> str:
 
 def _replay(name: str, file: FilePatch, source: str) -> str:
     """The source with every hunk done, where every old line is what the patch says it is."""
-    lines = _LINE.findall(source)
+    lines = lines_of(source)
     done: list[str] = []
     at = 0
     for hunk in file.hunks:

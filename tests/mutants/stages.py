@@ -93,9 +93,11 @@ def subject(source: str = SOURCE, other: dict[str, bytes] | None = None) -> Subj
     return Subject("lesson4", "fares.meter:Meter", files, (PLACE,), {}, Path("beside"))
 
 
-def finished(stage: Path, codes: tuple[int | None, ...] = (0, 0, 1)) -> None:
+def finished(
+    stage: Path, codes: tuple[int | None, ...] = (0, 0, 1), *, source: str = SOURCE, generated: str = GENERATED
+) -> None:
     """Write into a folder what a run of mutmut leaves there."""
-    for file, text in ((stage / PLACE, SOURCE), (stage / MUTATED / PLACE, GENERATED)):
+    for file, text in ((stage / PLACE, source), (stage / MUTATED / PLACE, generated)):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     meta = {

@@ -149,6 +149,12 @@ def test_an_equivalent_mutant_that_was_told_apart_is_meant_for_no_check() -> Non
     assert lines[2:4] == ["  checks failed: hand/answer", "  meant for none; patch m.patch"]
 
 
+def test_a_change_with_form_feeds_and_without_a_last_newline_is_printed_by_its_own_lines() -> None:
+    diff = "--- m.py\n+++ m.py\n@@ -1,2 +1,2 @@\n \f\n-a\f\f\n+b\n\\ No newline at end of file\n"
+    lines = printed(print_outcome, report(mutant("survived").model_copy(update={"diff": diff})))
+    assert lines[2:-1] == ["  @@ -1,2 +1,2 @@", r"  -a\u{c}\u{c}", "  +b", r"  \ No newline at end of file"]
+
+
 def test_the_matrix_marks_the_test_of_the_killer_where_that_failed() -> None:
     found = report(mutant("killed", KILLER, "max-iter/error", OTHER), mutant("by_others", "max-iter/error"))
     lines = printed(print_matrix, found)

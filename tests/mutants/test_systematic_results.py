@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
-from tests.mutants.stages import KEYS, PLACE, SOURCE, finished, record
+from tests.mutants.stages import GENERATED, KEYS, PLACE, SOURCE, finished, record
 
 from looptck_mutants.patchfile import apply, parse
 from looptck_mutants.systematic.recording import record_file
@@ -32,6 +33,40 @@ def test_a_diff_is_a_patch_of_the_source_and_not_of_what_mutmut_made_of_it(tmp_p
     ):
         patched = apply(parse(mutant.diff, mutant.id, package="fares"), {"fares.meter": SOURCE})
         assert patched == {"fares.meter": SOURCE.replace(old, new)}
+
+
+NO_NEWLINE = (SOURCE.removesuffix("\n"), GENERATED.removesuffix("\n"))
+PAGES = tuple(text.replace("        return BASE\n", "        return BASE\n    \f\n") for text in (SOURCE, GENERATED))
+BREAKS = tuple(text.replace("BASE = 4", 'BASE = 4\nRULE = "a\x0c\x0c\x1c\u2028b"') for text in (SOURCE, GENERATED))
+
+
+@pytest.mark.parametrize(("source", "generated"), [NO_NEWLINE, PAGES, BREAKS], ids=["no newline", "pages", "breaks"])
+def test_a_source_may_end_without_a_newline_and_hold_what_breaks_lines_elsewhere(
+    source: str, generated: str, tmp_path: Path
+) -> None:
+    assert source != SOURCE
+    finished(tmp_path, source=source, generated=generated)
+    for mutant, old, new in zip(
+        read_results(tmp_path, [PLACE]), ("> 3", "> 3", ") + 1"), (">= 3", "> 4", ") - 1"), strict=True
+    ):
+        assert len(mutant.change.split("\n")) == 2
+        patched = apply(parse(mutant.diff, mutant.id, package="fares"), {"fares.meter": source})
+        assert patched == {"fares.meter": source.replace(old, new)}
+
+
+def test_a_module_is_parsed_once_however_many_mutants_it_has(tmp_path: Path) -> None:
+    finished(tmp_path)
+    parsed: list[str] = []
+
+    def parse_noted(source: str) -> ast.Module:
+        parsed.append(source)
+        return compile(source, "", "exec", ast.PyCF_ONLY_AST)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ast, "parse", parse_noted)
+        found = read_results(tmp_path, [PLACE])
+    assert len(found) == 3
+    assert sorted(parsed) == sorted([SOURCE, GENERATED])
 
 
 def test_a_change_is_its_lines_without_indentation(tmp_path: Path) -> None:

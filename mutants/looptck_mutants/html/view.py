@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptck.suite import tests_of
 from looptck_mutants.judges import groups_of, letter, own_judge
+from looptck_mutants.lines import lines_of
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
 from looptck_mutants.stryker import label_of
 
@@ -147,7 +148,7 @@ def _cell(group: Group, mutant: MutantReport) -> Cell:
 
 def _diff(patch: str) -> Iterator[tuple[str, str]]:
     """The lines of a patch with what each of them is."""
-    for line in patch.splitlines():
+    for line in (line.rstrip("\r\n") for line in lines_of(patch)):
         yield next((kind for start, kind in _CLASSES.items() if line.startswith(start)), "same"), line
 
 

@@ -165,7 +165,7 @@ def _report(mutant: Found, entry: Entry | None) -> MutantReport:
     fate, message = mutant.fate()
     if entry is not None:
         fate, message = "equivalent", f"{entry.why}: {' '.join(entry.argument.split())}"
-    title = next((line[2:] for line in mutant.change.splitlines() if line[0] == "+"), mutant.change)
+    title = next((line[2:] for line in mutant.change.split("\n") if line[:1] == "+"), mutant.change)
     return MutantReport(
         id=mutant.id,
         title=title if len(title) <= _TITLE else title[: _TITLE - 1] + "…",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from looptck_mutants.lines import diff_of, lines_of
 from looptck_mutants.systematic.recording import CLEAN, record_file
 from looptck_mutants.systematic.settings import MUTATED, STATS
 
@@ -102,7 +102,7 @@ def module_of(place: str) -> str:
 
 def change_of(diff: str) -> str:
     """The changed lines of a unified diff, or of an entry that was made from one."""
-    lines = [line for line in diff.splitlines() if line[:1] in {"-", "+"} and line[:4] not in {"--- ", "+++ "}]
+    lines = [line for line in lines_of(diff) if line[:1] in {"-", "+"} and line[:4] not in {"--- ", "+++ "}]
     return "\n".join(f"{line[0]} {line[1:].strip()}" for line in lines)
 
 
@@ -165,25 +165,41 @@ class _File:
 
     def diff(self, owner: str, name: str, mutant: str) -> str:
         """The change of a mutant, as if it had been made in the source."""
-        lines = self.source.splitlines(keepends=True)
         copy = self._copies[mutant.rpartition("__mutmut_")[0] + "__mutmut_orig"]
         old = [text.replace(copy.name, name) for text in self._text(copy)]
         changed = self._copies[mutant]
         new = [text.replace(changed.name, name) for text in self._text(changed)]
-        for node in _functions(ast.parse(self.source), owner):
-            start = node.lineno - 1
-            if node.name == name and lines[start : node.end_lineno] == old:
-                mutated = [*lines[:start], *new, *lines[node.end_lineno :]]
-                return "".join(difflib.unified_diff(lines, mutated, self.place, self.place))
+        for node in _functions(self._tree, owner):
+            start, end = node.lineno - 1, node.end_lineno
+            if node.name == name and [_ended(line) for line in self._lines[start:end]] == old:
+                if not self._lines[end - 1].endswith("\n"):  # the end of the source, which stays as it is
+                    new[-1] = new[-1].removesuffix("\n")
+                return diff_of(self._lines, [*self._lines[:start], *new, *self._lines[end:]], self.place)
         raise KeyError(name)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return lines_of(self.source)
+
+    @cached_property
+    def _tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    @cached_property
+    def _generated(self) -> list[str]:
+        return [_ended(line) for line in lines_of(self.generated)]
 
     @cached_property
     def _copies(self) -> dict[str, Any]:
         return {node.name: node for node in ast.walk(ast.parse(self.generated)) if isinstance(node, _NODES)}
 
     def _text(self, node: Any) -> list[str]:
-        lines = self.generated.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno]
-        return [line if line.endswith("\n") else line + "\n" for line in lines]
+        return self._generated[node.lineno - 1 : node.end_lineno]
+
+
+def _ended(line: str) -> str:
+    """With a newline, for where the last line of a file has none."""
+    return line if line.endswith("\n") else f"{line}\n"
 
 
 def _functions(tree: ast.Module, owner: str) -> Iterator[Any]:
