@@ -106,6 +106,21 @@ def test_a_run_goes_on_behind_a_test_that_has_ended_it() -> None:
     assert run.ended["c"].text == f"{OVER} of 5 s"
 
 
+def module(name: str, text: str = "") -> dict[str, Any]:
+    return {"kind": "module", "name": name, "text": text}
+
+
+def test_what_the_later_runs_showed_belongs_to_the_whole() -> None:
+    first = stopped(heard(collected("a", "b"), module("m"), module("n", "NameError: x"), begin("a")), "ended")
+    second = heard(collected("b", errors=(("c.py", "no"),)), module("m", "no"), module("n"), module("o"), end("b"))
+    first.longest, second.longest = 0.5, 2.5
+    start, _ = starts(first, second)
+    run = run_to_the_end(start, REQUEST, deaths=3)
+    assert run.modules == {"m": "no", "n": "NameError: x", "o": ""}
+    assert (run.longest, run.errors) == (2.5, {"c.py": "no"})
+    assert (run.tests, run.stopped) == (["a", "b"], "ended")
+
+
 def test_a_run_goes_on_no_more_often_than_it_may() -> None:
     dying = [stopped(heard(collected(*"abc"[at:]), begin("abc"[at])), "ended its process") for at in range(3)]
     start, asked = starts(*dying)

@@ -61,7 +61,7 @@ class Run:
             case {"kind": "end", "test": str(test), "outcome": outcome, "text": str(text)} if outcome in _OUTCOMES:
                 self.ended[test], self.begun = Ended(outcome, text), ""
             case {"kind": "module", "name": str(name), "text": str(text)}:
-                self.modules[name] = self.modules.get(name) or text
+                self._executed(name, text)
             case {"kind": "started"}:
                 self.started = True
             case {"kind": "refused", "text": str(text)}:
@@ -70,6 +70,18 @@ class Run:
                 self.finished = True
             case other:
                 raise ValueError(other)
+
+    def _executed(self, module: str, text: str) -> None:
+        """Of a module that is imported more than once, the first error holds."""
+        self.modules[module] = self.modules.get(module) or text
+
+    def add(self, run: Run) -> None:
+        """Take what another run showed, which went on where this one was ended: all but how that one ended itself."""
+        self.ended |= run.ended
+        self.errors = {**run.errors, **self.errors}
+        for module, text in run.modules.items():
+            self._executed(module, text)
+        self.longest = max(self.longest, run.longest)
 
     def failed(self) -> list[str]:
         """The tests that ended with an assertion."""
@@ -94,7 +106,7 @@ def run_to_the_end(start: Callable[[Request], Run], request: Request, deaths: in
         if not left:
             break
         run = start({**request, "select": left, "order": None})
-        whole.ended |= run.ended
+        whole.add(run)
     if run.begun and run.begun not in whole.ended:
         whole.ended[run.begun] = _cut_off(run)
     return whole
