@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +15,11 @@ from tests.mutants.stages import PLACE, SOURCE, finished, record, subject
 
 from looptck.suite import PROFILES
 from looptck_mutants.systematic.recording import record_file
+from looptck_mutants.systematic.results import module_of
 from looptck_mutants.systematic.running import environment
 from looptck_mutants.systematic.settings import MUTATED, read_settings
 from looptck_mutants.systematic.settings import PLACE as VARIABLE
-from looptck_mutants.systematic.staging import StageError, make_stage, outline
+from looptck_mutants.systematic.staging import StageError, _kit, make_stage, outline
 from looptck_mutants.systematic.subject import MODULES, SubjectError, reference_subject, source_subject
 
 META = f"{MUTATED}/{PLACE}.meta"
@@ -75,6 +78,19 @@ def test_another_seed_or_another_file_of_the_package_starts_anew(stage: Path) ->
     make_stage(subject(other={"fares/prices.py": b"A = 1\n"}), stage, 6, 0)
     assert not kept(stage)
     assert not record_file(stage, "fares.meter.x_total__mutmut_1").exists()
+
+
+def test_every_module_of_ours_that_takes_part_in_recording_is_one_that_results_rest_on() -> None:
+    """All that they import, in a process of its own: this one has imported more."""
+    code = (
+        "import sys, looptck_mutants.systematic.recording; "
+        "print(*(name for name in sys.modules if name.startswith('looptck_mutants.')))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(ran.stdout.split())
+    assert "looptck_mutants.suites.assertion" in imported
+    covered = {module_of(place.replace(".", "/", place.count(".") - 1)) for place in _kit(suite=False)}
+    assert imported - covered == set()
 
 
 @pytest.mark.parametrize("place", ["tariff.py", "prices/__init__.py", "prices/by/night.py"])

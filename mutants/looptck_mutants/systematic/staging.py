@@ -31,8 +31,9 @@ LIMIT = 5.0
 """Seconds for a scenario. One that spins is not stopped by the kit, which runs in the same process, but by mutmut."""
 CONSTANT, MULTIPLIER = 3.0, 5.0
 """mutmut gives a mutant (seconds of its tests + the first) times the second."""
-_RECORDING, _JUDGING = ("looptck_mutants.systematic",), ("looptck", "looptck_fakes")
-"""The packages of the kit that take part in each run, and those that do where the suite judges."""
+_RECORDING, _JUDGING = ("looptck_mutants.systematic", "looptck_mutants.suites"), ("looptck", "looptck_fakes")
+"""The packages of the kit that take part in each run (what is an assertion is said in `suites`), and those that do
+where the suite judges."""
 _SUITE_FILE = b"from looptck_mutants.systematic.items import pytest_generate_tests, test_suite\n"
 
 
