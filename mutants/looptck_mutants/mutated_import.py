@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import CodeType, ModuleType
 
-__all__ = ["AlreadyImported", "Serving", "elsewhere", "find", "imported", "installed_sources", "serving"]
+__all__ = [
+    "AlreadyImported",
+    "Serving",
+    "elsewhere",
+    "find",
+    "imported",
+    "installed_files",
+    "installed_sources",
+    "serving",
+]
 
 
 class AlreadyImported(RuntimeError):  # noqa: N818 - named for the fact that it reports
@@ -77,22 +86,32 @@ def find(package: str, root: Path | None = None) -> ModuleSpec:
     return spec
 
 
-def installed_sources(package: str, root: Path | None = None) -> dict[str, str]:
-    """The text of every Python module of a top-level package, by module name, without importing it.
+def installed_files(package: str, root: Path | None = None) -> dict[str, Path]:
+    """The file of every Python module of a top-level package, by module name, without importing it.
 
-    It is looked for as `find` does. Line endings are kept. Raises `ModuleNotFoundError` where there is no such package,
-    `UnicodeDecodeError` where a file is not UTF-8.
+    It is looked for as `find` does; `__init__.py` is the file of a package. A file that no import could name, since
+    there is a dot in its name or in that of its folder, is none. Raises `ModuleNotFoundError` where there is no such
+    package.
     """
     spec = find(package, root)
     if spec.submodule_search_locations is None:
-        return {package: _text(Path(str(spec.origin)))}
-    sources: dict[str, str] = {}
+        return {package: Path(str(spec.origin))}
+    found: dict[str, Path] = {}
     for folder in map(Path, spec.submodule_search_locations):
         for file in sorted(folder.rglob("*.py")):
             inside = file.relative_to(folder).with_suffix("").parts
             parts = inside[:-1] if inside[-1] == "__init__" else inside
-            sources.setdefault(".".join((package, *parts)), _text(file))
-    return sources
+            if not any("." in part for part in parts):
+                found.setdefault(".".join((package, *parts)), file)
+    return found
+
+
+def installed_sources(package: str, root: Path | None = None) -> dict[str, str]:
+    """The text of each of these files, by module name. Line endings are kept.
+
+    Raises `ModuleNotFoundError` as `installed_files` does, `UnicodeDecodeError` where a file is not UTF-8.
+    """
+    return {name: _text(file) for name, file in installed_files(package, root).items()}
 
 
 @contextmanager

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import marshal
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from looptck_mutants.mutated_import import find
+from looptck_mutants.mutated_import import installed_files
 from looptck_mutants.suites.disguise import disguise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 _DISGUISES = 2
 """How many disguises there are of the modules that a mutant leaves alone."""
@@ -20,21 +21,18 @@ Modules = dict[str, tuple[str, str, bytes]]
 
 
 class Codes:
-    """The modules of a package by their texts.
+    """The modules of a package by their texts, but for those that are no Python.
 
     What is drawn depends on the seed and on what it is drawn for, never on what was drawn before: the threads that ask
     for it come in any order.
     """
 
     def __init__(self, package: str, root: Path | None, sources: Mapping[str, str], seed: int) -> None:
-        self._sources = sources
-        self._places = _places(package, root, sources)
+        self._places = _places(package, root)
         self._seed = seed
-        self.plain: Modules = {
-            name: (*self._places[name], marshal.dumps(compile(text, self._places[name][0], "exec", dont_inherit=True)))
-            for name, text in sources.items()
-        }
-        self._disguises = [self._disguised(sources, Random(f"{seed}/{which}")) for which in range(_DISGUISES)]
+        self.plain = _compiled(sources, self._places)
+        self._sources = {name: sources[name] for name in self.plain}
+        self._disguises = [self._disguised(self._sources, Random(f"{seed}/{which}")) for which in range(_DISGUISES)]
 
     def disguised(self, changed: Mapping[str, str], run: str) -> Modules:
         """All modules in disguise, those in `changed` with these texts and drawn anew for the run of this name.
@@ -46,7 +44,7 @@ class Codes:
 
     def original(self, names: Iterable[str], run: str) -> Modules:
         """All modules unmutated and in disguise, those of these names drawn anew for the run of this name."""
-        return self.disguised({name: self._sources[name] for name in names}, run)
+        return self.disguised({name: self._sources[name] for name in names if name in self._sources}, run)
 
     def _disguised(self, texts: Mapping[str, str], chance: Random) -> Modules:
         return {
@@ -55,17 +53,18 @@ class Codes:
         }
 
 
-def _places(package: str, root: Path | None, sources: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _compiled(texts: Mapping[str, str], places: Mapping[str, tuple[str, str]]) -> Modules:
+    """The modules that are Python. What is not, a template perhaps, is left to those who find it on disk."""
+    found: Modules = {}
+    for name, text in texts.items():
+        with contextlib.suppress(SyntaxError, ValueError):  # the latter for a text with a null byte
+            # As bytes, like a file: with a mark at its start, and an encoding that it declares, if there are any.
+            code = compile(text.encode(), places[name][0], "exec", dont_inherit=True)
+            found[name] = (*places[name], marshal.dumps(code))
+    return found
+
+
+def _places(package: str, root: Path | None) -> dict[str, tuple[str, str]]:
     """The file of each module, and the folder of a package, "" for any other module."""
-    spec = find(package, root)
-    if spec.submodule_search_locations is None:
-        return {package: (str(spec.origin), "")}
-    places: dict[str, tuple[str, str]] = {}
-    for name in sources:
-        inside = name.split(".")[1:]
-        for folder in (Path(each).joinpath(*inside) for each in reversed(spec.submodule_search_locations)):
-            if (folder / "__init__.py").is_file():
-                places[name] = (str(folder / "__init__.py"), str(folder))
-            elif inside and folder.with_suffix(".py").is_file():
-                places[name] = (str(folder.with_suffix(".py")), "")
-    return places
+    files = installed_files(package, root)
+    return {name: (str(file), str(file.parent) if file.name == "__init__.py" else "") for name, file in files.items()}

@@ -52,7 +52,7 @@ def disguise(source: str, path: str, chance: Random) -> CodeType:
 
 def disguised(source: str, path: str, chance: Random) -> ast.Module:
     """The module, in disguise, before it is compiled."""
-    tree: ast.Module = _Disguise(chance).visit(ast.parse(source, path))
+    tree: ast.Module = _Disguise(chance).visit(ast.parse(source.encode(), path))  # as bytes, like a file
     moved = 0
     for statement in tree.body:
         moved += chance.randrange(1, _FAR)
