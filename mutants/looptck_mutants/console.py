@@ -8,7 +8,7 @@ from rich.table import Table
 
 from looptck.report.console import escape
 from looptck.report.text import one_line
-from looptck_mutants.judges import groups_of, letter, look_at, own_judge
+from looptck_mutants.judges import groups_of, is_own, letter, look_at
 from looptck_mutants.lines import lines_of
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 from looptck_mutants.pitfalls import PITFALLS
@@ -90,7 +90,7 @@ def print_matrix(console: Console, report: MutantsReport) -> None:
         cells = []
         for group in groups:
             failed = group.failed(mutant)
-            own = "*" if own_judge(mutant) in {judge.id for judge in failed} else ""
+            own = "*" if any(is_own(mutant, judge.id) for judge in failed) else ""
             cells.append(f"{len(failed)}{own}" if failed else "·")
         table.add_row(mutant.id, *cells, mutant.verdict.replace("_", " "))
     console.print(table)

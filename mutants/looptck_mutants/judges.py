@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from looptck.requirements import requirements
 from looptck.suite import tests_of
+from looptck_mutants.manifest import stands_for
 
 if TYPE_CHECKING:
     from looptck_mutants.outcome import MutantReport, MutantsReport, SuiteReport
@@ -59,9 +60,10 @@ def files_of(suite: SuiteReport) -> list[Group]:
     return [Group(name, tuple(judges)) for name, judges in files.items()]
 
 
-def own_judge(mutant: MutantReport) -> str:
-    """The check that is meant to kill a mutant, or the test where a manifest names one of somebody's suite."""
-    return mutant.killer.check or mutant.killer.test
+def is_own(mutant: MutantReport, judge: str) -> bool:
+    """Whether this check is meant to kill a mutant, or this test where a manifest names one of somebody's suite."""
+    killer = mutant.killer
+    return judge == killer.check if killer.check else bool(killer.test) and stands_for(killer.test, judge)
 
 
 def letter(place: int) -> str:

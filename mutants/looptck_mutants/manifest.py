@@ -36,6 +36,7 @@ __all__ = [
     "hint",
     "load_manifest",
     "read_manifest",
+    "stands_for",
 ]
 
 MANIFEST = "manifest.toml"
@@ -64,8 +65,13 @@ class Killer(Record):
     check: Text = ""
 
     def means(self, test: str) -> bool:
-        """Whether it is this test of somebody's own; one with parameters stands for each of its cases."""
-        return not self.check and (test == self.test or test.startswith(f"{self.test}["))
+        """Whether it is this test of somebody's own."""
+        return not self.check and stands_for(self.test, test)
+
+
+def stands_for(named: str, test: str) -> bool:
+    """Whether a test of somebody's own is the one that is named; one with parameters stands for each of its cases."""
+    return test == named or test.startswith(f"{named}[")
 
 
 class Mutant(Record):

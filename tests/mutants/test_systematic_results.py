@@ -58,7 +58,7 @@ def test_a_module_is_parsed_once_however_many_mutants_it_has(tmp_path: Path) -> 
     finished(tmp_path)
     parsed: list[str] = []
 
-    def parse_noted(source: str) -> ast.Module:
+    def parse_noted(source: str) -> ast.AST:
         parsed.append(source)
         return compile(source, "", "exec", ast.PyCF_ONLY_AST)
 

@@ -8,7 +8,7 @@ from posixpath import commonpath, dirname, relpath
 from typing import TYPE_CHECKING, Any
 
 from looptck.suite import tests_of
-from looptck_mutants.judges import groups_of, letter, own_judge
+from looptck_mutants.judges import groups_of, is_own, letter
 from looptck_mutants.lines import lines_of
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
 from looptck_mutants.stryker import label_of
@@ -138,11 +138,10 @@ def fate_name(fate: Fate) -> str:
 
 
 def _cell(group: Group, mutant: MutantReport) -> Cell:
-    own = own_judge(mutant)
     return Cell(
         test=group.name,
-        failed=tuple(Failed(each.id, each.statement, meant=each.id == own) for each in group.failed(mutant)),
-        meant=own in {each.id for each in group.judges},
+        failed=tuple(Failed(each.id, each.statement, is_own(mutant, each.id)) for each in group.failed(mutant)),
+        meant=any(is_own(mutant, each.id) for each in group.judges),
     )
 
 
