@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from looptck.report.github import annotation, clipped, limited
 from looptck.report.text import one_line
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
+from looptck_mutants.suites.counting import stands_against
 
 if TYPE_CHECKING:
     from looptck_mutants.outcome import MutantReport, MutantsReport
@@ -40,9 +41,11 @@ def _away(report: MutantsReport) -> list[MutantReport]:
 
 
 def _beside(report: MutantsReport) -> list[str]:
-    """What else makes the exit code: tests that do not count, and entries that explain nothing."""
+    """What else makes the exit code: tests that do not count and should, and entries that explain nothing."""
     tests = report.suite.tests if report.suite is not None else []
-    lines = [f"{test.id} does not count: {test.reason}" for test in tests if not test.counts and test.reason]
+    lines = [f"{test.id} does not count: {test.reason}" for test in tests if stands_against(test.reason)]
+    if report.suite is not None and not any(test.counts for test in tests):
+        lines.append(f"no test of {report.suite.path} counts")
     stale = report.systematic.stale if report.systematic is not None else []
     return [one_line(line) for line in (*lines, *stale)]
 

@@ -21,6 +21,7 @@ from looptck_mutants.outcome import (
     SuiteTest,
     counts_of,
 )
+from looptck_mutants.suites.counting import SKIPPED
 
 
 @pytest.fixture
@@ -111,12 +112,27 @@ def test_the_summary_tells_what_got_away_and_titles_stay_text() -> None:
     assert "<summary><code>s01</code> survived: &lt;b&gt;late&lt;/b&gt;</summary>" in text
 
 
-def test_what_else_makes_the_exit_code_is_told_too() -> None:
-    tests = [SuiteTest(id="test_x.py::test_a", counts=False, reason="fails by chance", kills=0)]
+def judged(*reasons: str) -> MutantsReport:
+    """A report of somebody's tests, some of which do not count for these reasons."""
+    named = zip("abc", reasons, strict=False)
+    tests = [SuiteTest(id=f"test_x.py::test_{one}", counts=not why, reason=why, kills=0) for one, why in named]
     baseline = Baseline(verdict="incomplete", checks=1, wall_s=0.5)
-    made = report(mutant("s01", "killed")).model_copy(
-        update={"suite": SuiteReport(path="tests", tests=tests), "baseline": baseline}
-    )
+    update = {"suite": SuiteReport(path="tests", tests=tests), "baseline": baseline}
+    return report(mutant("s01", "killed")).model_copy(update=update)
+
+
+def test_a_test_that_is_skipped_makes_no_exit_code_and_no_error() -> None:
+    made = judged("", SKIPPED)
+    assert mutants_annotations(made) == []
+    assert SKIPPED not in mutants_summary(made)
+
+
+def test_that_all_tests_are_skipped_makes_one() -> None:
+    assert mutants_annotations(judged(SKIPPED, SKIPPED)) == ["::error title=looptck mutants::no test of tests counts"]
+
+
+def test_what_else_makes_the_exit_code_is_told_too() -> None:
+    made = judged("fails by chance", "")
     assert mutants_annotations(made) == [
         "::error title=looptck mutants::test_x.py::test_a does not count: fails by chance",
     ]
