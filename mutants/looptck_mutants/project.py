@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from looptck.target import REFERENCES, Target, parse_target
 from looptck_mutants.mutated_import import installed_sources
-from looptck_mutants.patchfile import PACKAGE, apply, load
+from looptck_mutants.outcome import MutantReport
+from looptck_mutants.patchfile import PACKAGE, apply, load, parse
 from looptck_mutants.profiles import mutants_of, patches_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from looptck_mutants.manifest import Mutant
-    from looptck_mutants.outcome import MutantReport
     from looptck_mutants.patchfile import Patch
 
 
@@ -60,18 +60,26 @@ class Project:
 
     def patch(self, mutant: Mutant | MutantReport) -> Patch:
         """The patch of a mutant, parsed. Raises `BadPatch`, and `OSError` where it is gone."""
-        return load(self.patches / mutant.patch, package=f"{self.package}.py" if self.one_file else self.package)
+        package = f"{self.package}.py" if self.one_file else self.package
+        if text := _own_diff(mutant):
+            return parse(text, mutant.id, package=package)
+        return load(self.patches / mutant.patch, package=package)
 
     def patch_text(self, mutant: Mutant | MutantReport) -> str:
         """The text of a mutant's patch; what is not UTF-8 in it is replaced, for a patch may be refused for that.
 
         Raises `OSError` where it is gone.
         """
-        return (self.patches / mutant.patch).read_bytes().decode(errors="replace")
+        return _own_diff(mutant) or (self.patches / mutant.patch).read_bytes().decode(errors="replace")
 
     def patched(self, mutant: Mutant, sources: Mapping[str, str]) -> Mapping[str, str]:
         """The modules that a mutant changes, as patched. Raises `PatchError` where its patch does not fit."""
         return apply(self.patch(mutant), sources)
+
+
+def _own_diff(mutant: Mutant | MutantReport) -> str:
+    """The patch of a mutant that mutmut made, which has no file of its own; "" for any other."""
+    return mutant.diff if isinstance(mutant, MutantReport) else ""
 
 
 def reference_project(profile: str) -> Project:

@@ -192,6 +192,19 @@ def test_the_patch_is_a_diff_in_colour() -> None:
     assert lines[7][1] == "+            if isinstance(verdict, NeedApproval) and call.id in self.agent.approvals:\n"
 
 
+def test_a_mutant_that_has_its_diff_with_it_is_shown_by_that_and_by_its_own_lines() -> None:
+    """As those of mutmut have, whose patches are no files; there may be a form feed in a line."""
+    first = SOURCES["looptck_reference"].partition("\n")[0]
+    path = "looptck_reference/__init__.py"
+    diff = f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-{first}\n+a = '\f'\n\\ No newline at end of file\n"
+    mutant = met(found("ag03", "s08"), patch=path, diff=diff)
+    project, report = reference_project("ag03"), outcome("ag03", mutant)
+    assert project.patch(mutant).modules == ("looptck_reference",)
+    (shown,) = exhibits_of(report, project, {"files": {}})
+    kinds = ["file", "file", "hunk", "del", "add", "same"]
+    assert shown.diff == tuple(zip(kinds, diff.removesuffix("\n").split("\n"), strict=True))
+
+
 def test_the_details_name_every_check_that_failed_and_mark_the_killer() -> None:
     shown = page(met(found("ag03", "s08"), killed_by=["hand/usage", "resume/other-markers"]))
     named = [(text, found.get("class", "")) for found, text in shown.all("code")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from looptck.profile import profile_of
 from looptck_mutants.harness import KitFaultError, RedBaselineError
@@ -20,7 +20,6 @@ from looptck_mutants.outcome import (
     Systematic,
     counts_of,
 )
-from looptck_mutants.patchfile import parse
 from looptck_mutants.profiles import patches_of
 from looptck_mutants.project import Project
 from looptck_mutants.systematic.recording import record_file
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from looptck_mutants.patchfile import Patch
     from looptck_mutants.systematic.subject import Subject
     from looptck_mutants.systematic.triage import Entry
 
@@ -50,23 +48,6 @@ class Run:
     drawn: int
     jobs: int
     entries: Sequence[Entry] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Mutated(Project):
-    """The mutants in the place of a project: their patches are in the report itself."""
-
-    diffs: Mapping[str, str] = field(default_factory=dict)
-
-    def patch_text(self, mutant: Any) -> str:
-        """The diff of a mutant."""
-        return self.diffs[mutant.id]
-
-    def patch(self, mutant: Any) -> Patch:
-        """Likewise, parsed."""
-        return parse(
-            self.patch_text(mutant), mutant.id, package=f"{self.package}.py" if self.one_file else self.package
-        )
 
 
 def run_systematically(run: Run, tell: Callable[[int, int], None]) -> MutantsReport:
@@ -117,10 +98,13 @@ def _suite(run: Run, found: Sequence[Found]) -> SuiteReport:
 
 
 def project_of(subject: Subject, report: MutantsReport) -> tuple[Project, dict[str, str]]:
-    """The patches of a report and the texts of the modules, as the HTML page takes them."""
+    """The subject as a project, and the texts of its modules, as the HTML page takes them.
+
+    The mutants of the report hold their patches themselves.
+    """
     first, _, rest = subject.mutated[0].partition("/")
     sources = {module_of(place): text for place, text in subject.sources().items()}
-    project = _Mutated(
+    project = Project(
         profile=report.profile,
         loop=subject.loop,
         package=first.removesuffix(".py"),
@@ -128,7 +112,6 @@ def project_of(subject: Subject, report: MutantsReport) -> tuple[Project, dict[s
         mutants=(),
         one_file=not rest,
         given=subject.given,
-        diffs={mutant.id: mutant.diff for mutant in report.mutants},
     )
     return project, sources
 
