@@ -10,11 +10,17 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import ExitStack
 
 LEAVING = 5.0
 """Seconds that a child has to be gone once it has nothing more to say: time to leave, and none to stay."""
 _SHORTEST, _LONGEST = 0.0005, 0.05
+
+
+def for_others(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for somebody's tests: without what is meant for the pytest around them, or for the kit itself."""
+    return {name: value for name, value in environment.items() if not name.startswith(("PYTEST_", "LOOPTCK_"))}
 
 
 def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
@@ -51,9 +57,15 @@ def tell(write: int, data: bytes) -> None:
         raise CutOffError from error
 
 
+def kill_group(pid: int) -> None:
+    """End a process and whatever it started, as far as that stayed in the group that it leads; it may be gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter where only a zombie is left of it
+        os.killpg(pid, signal.SIGKILL)
+
+
 def kill(pid: int) -> None:
     """End a child that has not been waited for, and whatever it started that stayed in the group that it leads."""
-    _kill_group(pid)
+    kill_group(pid)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)  # it may have joined another group
 
@@ -67,7 +79,7 @@ def reap(pid: int) -> int | None:
     if status is None:
         kill(pid)
         status, stayed = os.waitpid(pid, 0)[1], True
-    _kill_group(pid)
+    kill_group(pid)
     code = os.waitstatus_to_exitcode(status)
     return None if stayed and code == -signal.SIGKILL else code
 
@@ -83,8 +95,3 @@ def _left(pid: int) -> int | None:
             return None
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST)
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter where only a zombie is left of it
-        os.killpg(pid, signal.SIGKILL)

@@ -26,7 +26,7 @@ from looptck.session import ChosenTest, choose
 from looptck.target import BrokenTargetError
 from looptck.warm import warm
 from looptck_mutants.mutated_import import AlreadyImported, elsewhere, serving
-from looptck_mutants.outcome import Baseline, KillerReport, MutantReport, MutantsReport, counts_of, fate_of
+from looptck_mutants.outcome import Baseline, MutantReport, MutantsReport, counts_of, fate_of
 from looptck_mutants.patchfile import PatchError
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ class RedBaselineError(Exception):
 
 class KitFaultError(Exception):
     """A check raised, or what observes failed: a bug of the kit, whatever the mutant; the text is one line."""
+
+    @classmethod
+    def of_check(cls, check: str, whose: str, message: str) -> KitFaultError:
+        """Of a check whose verdict is a fault: the last line of what was said of it; all of it is a note."""
+        fault = cls(f"{check} on {whose}: {message.strip().splitlines()[-1]}")
+        fault.add_note(message)
+        return fault
 
 
 @dataclass(slots=True)
@@ -160,19 +167,19 @@ class Harness:
             try:
                 patched = self.project.patched(mutant, self.sources)
             except PatchError as error:
-                yield _report(mutant, "stale", [], str(error))
+                yield MutantReport.of(mutant, "stale", [], str(error))
             else:
                 cases.append(_Case(mutant, patched))
         with closing(self._run_all(cases)) as through:
             for case in through:
                 if case.broken:
-                    yield _report(case.mutant, "broken", [], case.broken)
+                    yield MutantReport.of(case.mutant, "broken", [], case.broken)
                     continue
                 killer = case.mutant.killer.check if case.mutant.killer is not None else ""
                 fate, message = fate_of(
                     killer, case.failed, case.confirmed, case.unjudged, equivalent=case.mutant.equivalent is not None
                 )
-                yield _report(case.mutant, fate, sorted(case.failed), message)
+                yield MutantReport.of(case.mutant, fate, sorted(case.failed), message)
 
     def _run_all(self, cases: Sequence[_Case]) -> Generator[_Case]:
         """Every case against every check; yields each as soon as it is through."""
@@ -231,9 +238,7 @@ class Harness:
         report = judge_test(self._profile, test.test, test.checks, observed, self._requirements, self._lacks, 0.0)
         for check in report.checks:
             if check.verdict == "fault":
-                fault = KitFaultError(f"{check.id} on {whose}: {check.message.strip().splitlines()[-1]}")
-                fault.add_note(check.message)
-                raise fault
+                raise KitFaultError.of_check(check.id, whose, check.message)
         return report
 
     def _loader(self, sources: Mapping[str, str]) -> Callable[[], Adapter]:
@@ -254,17 +259,3 @@ class Harness:
             return adapter
 
         return load_mutated
-
-
-def _report(mutant: Mutant, fate: str, killed_by: list[str], message: str) -> MutantReport:
-    killer = mutant.killer
-    return MutantReport(
-        id=mutant.id,
-        title=mutant.title,
-        pitfall=mutant.pitfall,
-        patch=mutant.patch,
-        killer=KillerReport(test=killer.test if killer else "", check=killer.check if killer else ""),
-        verdict=fate,  # type: ignore[arg-type]
-        killed_by=killed_by,
-        message=message,
-    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from looptck.report.model import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS, Data, Verdict
+
+if TYPE_CHECKING:
+    from looptck_mutants.manifest import Mutant
 
 MUTANTS_SCHEMA: Literal["looptck-mutants-1"] = "looptck-mutants-1"
 
@@ -15,8 +18,9 @@ Fate = Literal["killed", "by_others", "survived", "timeout", "broken", "stale", 
 """What became of a mutant, by who judges it.
 
 `killed`: its killer failed, and failed again in a second run. Of somebody's tests it is any one that counts, or the one
-that a manifest names, that failed by an assertion, twice. Of a mutant of mutmut it is any check, or any test by an
-assertion, and once is enough: mutmut runs a mutant once.
+that a manifest names, that failed by an assertion, did so again in two further runs on the mutant, and passed in two on
+the unmutated loop. Of a mutant of mutmut it is any check, or any test by an assertion, and once is enough: mutmut runs
+a mutant once.
 
 `by_others`: only other checks, or tests, did, or its killer failed once and not again, or it is said to be equivalent
 and was told from the original. `survived`: none did. `timeout`: its killer, or what might have been one, could not be
@@ -50,6 +54,21 @@ class MutantReport(Data):
     killed_by: list[str]
     message: str = ""
     diff: str = ""
+
+    @classmethod
+    def of(cls, mutant: Mutant, fate: Fate, killed_by: list[str], message: str) -> MutantReport:
+        """The report of a mutant of a manifest."""
+        killer = mutant.killer
+        return cls(
+            id=mutant.id,
+            title=mutant.title,
+            pitfall=mutant.pitfall,
+            patch=mutant.patch,
+            killer=KillerReport(test=killer.test if killer else "", check=killer.check if killer else ""),
+            verdict=fate,
+            killed_by=killed_by,
+            message=message,
+        )
 
 
 class Baseline(Data):

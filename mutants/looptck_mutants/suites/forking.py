@@ -6,7 +6,6 @@ import contextlib
 import marshal
 import os
 import selectors
-import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self
 
-from looptck.processes import pipe
+from looptck.processes import for_others, kill_group, pipe
 from looptck_mutants.harness import KitFaultError
 from looptck_mutants.suites.runs import OVER, Run
 from looptck_mutants.suites.zygote import HEADER
@@ -187,14 +186,12 @@ class Zygote:
 
     def _kill(self) -> None:
         for pid in filter(None, (self._child, self._process.pid if self._process is not None else 0)):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
+            kill_group(pid)
 
 
 def _environment() -> dict[str, str]:
     """What the user has set, but for what is meant for pytest or the kit itself."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "LOOPTCK_"))}
-    return kept | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return for_others(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 class _Listener:
@@ -270,8 +267,7 @@ class _Listener:
         self._run.stopped = self._run.stopped or f"{OVER} of {self._limit:.1f} s"
         self._deadline = time.monotonic() + min(self._limit, _END)
         if self._pid:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, signal.SIGKILL)
+            kill_group(self._pid)
         return True
 
     def _read(self, end: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from looptck_mutants.outcome import KillerReport, MutantReport
+from looptck_mutants.outcome import MutantReport
 from looptck_mutants.suites.runs import Run
 
 if TYPE_CHECKING:
@@ -58,19 +58,7 @@ def report_of(case: Case, counting: set[str]) -> MutantReport:
     """The report, where only these tests count."""
     killers = [test for test in case.confirmed if test in counting]
     fate, message = _fate(case, killers, counting)
-    mutant = case.mutant
-    return MutantReport(
-        id=mutant.id,
-        title=mutant.title,
-        pitfall=mutant.pitfall,
-        patch=mutant.patch,
-        killer=KillerReport(
-            test=mutant.killer.test if mutant.killer else "", check=mutant.killer.check if mutant.killer else ""
-        ),
-        verdict=fate,
-        killed_by=[] if fate in {"stale", "broken"} else killers,
-        message=message,
-    )
+    return MutantReport.of(case.mutant, fate, [] if fate in {"stale", "broken"} else killers, message)
 
 
 def _fate(case: Case, killers: list[str], counting: set[str]) -> tuple[Fate, str]:

@@ -21,6 +21,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, cast
 
 from looptck.isolate import own_streams
+from looptck.processes import kill_group
 from looptck_mutants.suites.inside import run_inside
 
 if TYPE_CHECKING:
@@ -118,19 +119,14 @@ def _end(pid: int, control: socket.socket, wakes: int) -> int | None:
         while True:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                _kill(pid)
+                kill_group(pid)
                 return os.waitstatus_to_exitcode(status)
             ready = [key.fileobj for key, _ in selector.select()]
             if control in ready:
-                _kill(pid)
+                kill_group(pid)
                 return None
             with contextlib.suppress(BlockingIOError):
                 os.read(wakes, 4096)
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -134,9 +134,7 @@ def _look_at_baseline(stage: Path) -> None:
 
 def _no_fault(faults: Mapping[str, str], whose: str) -> None:
     for check, message in faults.items():
-        fault = KitFaultError(f"{check} on {whose}: {message.strip().splitlines()[-1]}")
-        fault.add_note(message)
-        raise fault
+        raise KitFaultError.of_check(check, whose, message)
 
 
 def _checks(profile: str) -> int:

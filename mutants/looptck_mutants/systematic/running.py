@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from looptck.processes import for_others, kill_group
 from looptck_mutants.systematic.settings import PLACE
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ _COUNT = re.compile(r"(\d+)/(\d+) ")
 _START = "import sys; from mutmut.__main__ import cli; sys.exit(cli())"
 _SHOWN = 3
 _OURS = {"MUTANT_UNDER_TEST", "PY_COLORS", "FORCE_COLOR"}
-_FOR_OTHERS = ("PYTEST_", "LOOPTCK_")
 
 
 class MutmutError(Exception):
@@ -69,8 +67,7 @@ def run_mutmut(stage: Path, beside: Path | None, jobs: int, tell: Callable[[int,
             last = _follow(process, tell)
             process.wait()
         finally:  # what a test started may outlive mutmut, in the same group
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process.pid)
     if process.returncode != 0:
         raise MutmutError(f"mutmut ended with {process.returncode}: {' / '.join(last)}")
 
@@ -80,7 +77,7 @@ def environment(ours: Mapping[str, str], stage: Path, beside: Path | None) -> di
 
     No bytecode is written, and the user's folder comes last on the path.
     """
-    own = {name: value for name, value in ours.items() if name not in _OURS and not name.startswith(_FOR_OTHERS)}
+    own = {name: value for name, value in for_others(ours).items() if name not in _OURS}
     path = [own.get("PYTHONPATH", ""), str(beside or "")]
     return {
         **own,
