@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from itertools import count
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import Event
@@ -15,6 +14,8 @@ from looptck.suite.evidence import Evidence, call_lines, tokens
 from looptck.suite.model import Finding, Test, equal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from looptck.observation import EventSeen
     from looptck.suite.labels import Labels
 
@@ -190,11 +191,24 @@ def events(e: Evidence) -> Finding:
 @TEST.check("hand/event-iters", "events-carry-iter", "hand-read", "twin-read")
 def event_iters(e: Evidence) -> Finding:
     """Each event carries the number of its iteration, counted from 1; which events there are is asked elsewhere."""
-    seen, usages = [event for event in e.invocation().events if event.kind != "done"], count(1)
-    known = {"tool_call": 1, "tool_result": 1, "text": 2}
-    known_or_seen = [next(usages) if event.kind == "usage" else known.get(event.kind, event.iter) for event in seen]
-    expected = [f"{event.kind} {number}" for event, number in zip(seen, known_or_seen, strict=True)]
+    seen = [event for event in e.invocation().events if event.kind != "done"]
+    expected = [f"{event.kind} {_iteration(seen, place)}" for place, event in enumerate(seen)]
     return equal(expected or ["events"], [f"{event.kind} {event.iter}" for event in seen])
+
+
+def _iteration(events: Sequence[EventSeen], place: int) -> int:
+    """The iteration of an event in a run of one call and an answer: as it says where nothing around it says more.
+
+    How often a loop tells the usage is asked elsewhere: behind text it is that of the second reply, before anything of
+    the call that of the first.
+    """
+    event = events[place]
+    known = {"tool_call": 1, "tool_result": 1, "text": 2}
+    if event.kind != "usage":
+        return known.get(event.kind, event.iter)
+    low = 2 if any(other.kind == "text" for other in events[:place]) else 1
+    high = 1 if any(other.kind in {"tool_call", "tool_result"} for other in events[place:]) else 2
+    return min(max(event.iter, low), high)
 
 
 @TEST.check("hand/input-untouched", "input-untouched", "hand", "twin")
