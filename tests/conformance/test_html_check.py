@@ -15,7 +15,10 @@ from tests.conformance.timelines import LOOK
 from looptck.adapter import ContractAdapter
 from looptck.observation import InvocationSeen, Observation
 from looptck.observe import observe_here
+from looptck.report.html.view import _cells
 from looptck.report.model import TestReport
+from looptck.report.row import Row
+from looptck.report.text import LONGEST
 from looptck.requirements import requirements
 from looptck.suite import tests_of
 from looptck_fakes import ToolStarted
@@ -204,6 +207,13 @@ def test_of_many_rows_the_first_and_those_that_differ_are_shown() -> None:
     rows = page.texts("tr")
     assert (rows[1], rows[20], rows[21], rows[22]) == ("1 0 0", "20 19 19", "1000 999 5 ≠", "… 979 more rows")
     assert page.texts("tr", "differs") == ["1000 999 5 ≠"]
+
+
+def test_of_many_long_deeds_the_last_is_shown_and_each_is_clipped() -> None:
+    row = Row("model 1", "user", did=[*("runs " + str(number) * 900 for number in range(20)), "ends: answered"])
+    lines = _cells(row)[3].split("\n")
+    assert (len(lines), lines[-2:]) == (13, ["9 more like these", "ends: answered"])
+    assert {len(line) for line in lines[:11]} == {LONGEST}
 
 
 def test_other_choices_known_failures_news_and_stale_entries_are_told() -> None:

@@ -196,5 +196,5 @@ def _cells(row: Row) -> tuple[str, ...]:
     did: Sequence[str] = row.did
     if len(did) > _DEEDS:
         did = [*did[: _DEEDS - 1], f"{len(did) - _DEEDS} more like these", did[-1]]
-    lines = "\n".join(one_line(deed) for deed in did)
-    return (*(one_line(cell[:LONGEST]) for cell in (row.step, row.before, row.model)), lines[:LONGEST], row.usage)
+    lines = "\n".join(one_line(deed[:LONGEST]) for deed in did)
+    return (*(one_line(cell[:LONGEST]) for cell in (row.step, row.before, row.model)), lines, row.usage)
