@@ -14,9 +14,11 @@ from tests.conformance.pytest_runs import BROKEN, LACKING, SEED, command, ids, o
 
 from looptck import cli, isolate, session
 from looptck.endless import Patience
+from looptck.pytest_suite import suite as pytest_suite
 from looptck.pytest_suite.items import CheckError
 from looptck.requirements import requirements
 from looptck.suite import tests_of
+from looptck.suite.labels import Labels
 from looptck.suite.model import Check, Finding, Test
 
 pytest_plugins = ["pytester"]
@@ -100,6 +102,21 @@ def test_only_the_scenarios_of_what_is_selected_are_observed(
     ran = suite(pytester, "-k", "max-iter/model-calls or max-iter/tool-runs or max-iter/default")
     assert outcomes(ran) == {"passed": 3}
     assert seen == [["looping", "default"]]
+
+
+def test_the_scenarios_of_a_test_are_built_once_for_all_of_its_items(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def noting(seed: int, name: str) -> Labels:
+        built.append(name)
+        return Labels(seed, name)
+
+    monkeypatch.setattr(pytest_suite, "Labels", noting)
+    ran = suite(pytester, "-k", "[max-iter/model-calls] or [max-iter/tool-runs] or [hand/answer] or [hand/usage]")
+    assert outcomes(ran) == {"passed": 4}
+    assert sorted(built) == ["TestHandExample", "TestMaxIterStops"]
 
 
 def test_what_the_limit_ended_in_one_test_is_known_in_the_next(

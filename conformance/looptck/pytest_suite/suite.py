@@ -142,8 +142,10 @@ class Suite:
         chosen = []
         for name, test in tests.items():
             missing = names[name] - self._observed.setdefault(name, {}).keys()
+            if not missing:
+                continue
             scenarios = [one for one in test.build(Labels(self.settings.seed, name)) if one.name in missing]
-            chosen += [session.ChosenTest(self.profile, test, [], scenarios)] if scenarios else []
+            chosen.append(session.ChosenTest(self.profile, test, [], scenarios))
         if not chosen:
             return
         with _own_warnings():
