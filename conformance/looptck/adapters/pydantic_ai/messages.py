@@ -39,7 +39,7 @@ def to_framework(messages: Iterable[Message]) -> list[ModelMessage]:
     for message in messages:
         if message.role == "assistant":
             names |= {call.id: call.name for call in message.tool_calls}
-            history.append(_response(message))
+            history.append(ModelResponse(parts=parts_of(message)))
         elif history and isinstance(history[-1], ModelRequest):
             history[-1].parts = [*history[-1].parts, _part(message, names)]
         else:
@@ -47,10 +47,10 @@ def to_framework(messages: Iterable[Message]) -> list[ModelMessage]:
     return history
 
 
-def _response(message: Message) -> ModelResponse:
+def parts_of(message: Message) -> list[ModelResponsePart]:
+    """The parts of a reply: its text, where there is any, and its calls."""
     parts: list[ModelResponsePart] = [TextPart(message.content)] if message.content else []
-    calls = (ToolCallPart(call.name, call.arguments, tool_call_id=call.id) for call in message.tool_calls)
-    return ModelResponse(parts=[*parts, *calls])
+    return parts + [ToolCallPart(call.name, call.arguments, tool_call_id=call.id) for call in message.tool_calls]
 
 
 def _part(message: Message, names: dict[str | None, str]) -> ModelRequestPart:

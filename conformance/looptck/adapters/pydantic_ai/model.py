@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, ModelResponseStreamEvent, TextPart
-from pydantic_ai.messages import ToolCallPart as CallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition as FrameworkTool
 from pydantic_ai.usage import RequestUsage
 
-from looptck.adapters.pydantic_ai.messages import from_framework
+from looptck.adapters.pydantic_ai.messages import from_framework, parts_of
 from looptck.contract.ag03 import (
     Accumulator,
     CallChunk,
@@ -64,9 +63,7 @@ class ProviderModel(Model[None]):
         whole = Accumulator()
         async for chunk in self._ask(messages, settings, parameters):
             whole.add(chunk)
-        said = whole.message()
-        parts: list[ModelResponsePart] = [TextPart(said.content)] if said.content else []
-        parts += [CallPart(call.name, call.arguments, tool_call_id=call.id) for call in said.tool_calls]
+        parts = parts_of(whole.message())
         return ModelResponse(parts=parts, usage=usage_of(whole.usage()), model_name=self.model_name)
 
     @asynccontextmanager
