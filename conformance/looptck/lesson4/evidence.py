@@ -65,7 +65,7 @@ class Evidence:
 
 
 def line(seen: MessageSeen) -> str:
-    """A message as one line; the text of a tool that failed counts without what the registry puts before it."""
+    """A message as one line: its role with the id of the call that it answers, its text, the calls that it makes."""
     calls = "".join(f" + {call}" for call in seen.calls)
     return f"{seen.role}{f'({seen.tool_call_id})' if seen.tool_call_id else ''}: {seen.content!r}{calls}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from looptck.adapter import Outcome, Run
 from looptck.observation import EventSeen, InvocationSeen, Observation, Status
@@ -177,8 +177,10 @@ class _Drive:
             pending = {task for task in pending if not task.done()}
             if not pending or not quiet.done():
                 continue
-            timed_out = quiet.result() == LATE
-            self._note(quiet.result())
+            certainty = quiet.result()
+            timed_out = certainty == LATE
+            if certainty != LATE:
+                self._note(certainty)
             wants = next((self.rig.scenario.invocations[place].cancel for place in group), "never")
             if wants != "never" and not cancelled and not timed_out and self._reached(wants):
                 cancelled = True
@@ -214,10 +216,10 @@ class _Drive:
         """Where nothing is held, the run would be given up: that takes a proof that nothing more can happen."""
         return not (self.rig.tool_stage.held or self.rig.model_stage.held)
 
-    def _note(self, certainty: Certainty | Literal["late"]) -> None:
-        order: tuple[Certainty | Literal["late"], ...] = (LATE, "certain", "threads", "window")
-        if order.index(certainty) > order.index(self.certainty):
-            self.certainty = certainty  # type: ignore[assignment]
+    def _note(self, certainty: Certainty) -> None:
+        """What the observation rests on is the least certain of what it rests on anywhere."""
+        order: tuple[Certainty, ...] = ("certain", "threads", "window")
+        self.certainty = max(self.certainty, certainty, key=order.index)
 
     def _reached(self, wants: str) -> bool:
         return bool(self.rig.tool_stage.held if wants == "tools" else self.rig.model_stage.held)

@@ -108,11 +108,11 @@ def _last_line(message: str) -> str:
     return one_line(message.strip().rpartition("\n")[2])
 
 
-def without_traceback(excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
-    """How pytest is to show a `CheckError`: what is wrong with the loop, and no line of ours."""
+def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], summary: str) -> Any:
+    """How pytest is to show a `CheckError` of this summary: what is wrong with the loop, and no line of ours."""
     shown = excinfo.getrepr(style="value")
-    if isinstance(excinfo.value, CheckError) and shown.reprcrash is not None:
-        shown.reprcrash.message = excinfo.value.summary
+    if shown.reprcrash is not None:
+        shown.reprcrash.message = summary
     return shown
 
 

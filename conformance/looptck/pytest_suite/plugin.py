@@ -59,7 +59,7 @@ class Plugin:
         """What is wrong with a loop is no traceback, whether it was found in the setup or in the test."""
         report = yield
         if call.excinfo is not None and isinstance(call.excinfo.value, CheckError):
-            report.longrepr = without_traceback(call.excinfo)
+            report.longrepr = without_traceback(call.excinfo, call.excinfo.value.summary)
         return report
 
     @pytest.hookimpl(optionalhook=True)

@@ -131,7 +131,7 @@ def _marks(lines: Sequence[Line], cell: int, width: int) -> tuple[list[Mark], in
         left = x > width * _SHARE or x + length > width
         begin, end = (x - length, float(x)) if left else (float(x), x + length)
         row = next((place for place, taken in enumerate(rows) if taken <= begin), len(rows))
-        rows[row:] = [end] if row == len(rows) else [end, *rows[row + 1 :]]
+        rows[row : row + 1] = [end]
         found.append(Mark(x, row * HEAD + 12, line.kind, line.text, "end" if left else "start"))
     return found, len(rows)
 
