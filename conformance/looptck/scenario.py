@@ -130,6 +130,13 @@ class Invocation(Data):
     alongside: bool = False
     result_twice: bool = False
 
+    def calls(self, turns: int | None = None) -> Iterator[Call]:
+        """The calls of its messages, then those that the model proposes in its first so many turns; in all for None."""
+        for said in self.messages:
+            yield from said.calls
+        for turn in self.turns[:turns]:
+            yield from turn.calls
+
 
 class Scenario(Data):
     """A whole scenario. `finish` is the order in which running tools end: at once, or the first or last held first."""
@@ -161,12 +168,9 @@ class Scenario(Data):
         return self
 
     def calls(self) -> Iterator[Call]:
-        """Every call that the scenario knows, proposed by the model or part of an input."""
+        """Every call that the scenario knows, invocation by invocation."""
         for invocation in self.invocations:
-            for said in invocation.messages:
-                yield from said.calls
-            for turn in invocation.turns:
-                yield from turn.calls
+            yield from invocation.calls()
 
     def features(self) -> frozenset[str]:
         """What a loop must support for this scenario to mean anything to it: names that an adapter may lack."""

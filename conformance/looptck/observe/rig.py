@@ -97,10 +97,8 @@ class Rig:
         bound = self.scenario.options.max_parallel_tools or DEFAULT_MAX_PARALLEL_TOOLS
         calls = 0
         for place in self.active:
-            invocation = self.scenario.invocations[place]
-            turns = invocation.turns[: self._answered(place)]
-            calls += sum(call.verdict == "allow" for turn in turns for call in turn.calls)
-            calls += sum(call.verdict == "allow" for said in invocation.messages for call in said.calls)
+            known = self.scenario.invocations[place].calls(self._answered(place))
+            calls += sum(call.verdict == "allow" for call in known)
         return min(bound, calls - len(self.recorder.of(ToolEnded)))
 
     def _answered(self, place: int) -> int:

@@ -209,9 +209,7 @@ def _owner(evidence: Evidence, at: int, call: ToolCall) -> int:
     begun = [place for place, run in enumerate(seen) if run.began <= at]
     at_once = [place for place in begun if at < seen[place].ended]
     for place in at_once if len(at_once) > 1 else ():
-        asked = evidence.asked(place)
-        known = [*(c for turn in asked.turns for c in turn.calls), *(c for said in asked.messages for c in said.calls)]
-        if any(other.id == call.id for other in known):
+        if any(known.id == call.id for known in evidence.asked(place).calls()):
             return place
     return begun[-1] if begun else 0
 

@@ -78,11 +78,7 @@ class _Deeds:
 def _calls_of_others(evidence: Evidence, place: int) -> set[str]:
     """Ids of the calls that belong to invocations at the same time, and not to this one."""
     seen = evidence.invocation(place)
-    ids = [
-        {call.id for turn in asked.turns for call in turn.calls}
-        | {call.id for said in asked.messages for call in said.calls}
-        for asked in evidence.scenario.invocations
-    ]
+    ids = [{call.id for call in asked.calls()} for asked in evidence.scenario.invocations]
     at_once = [
         number
         for number, other in enumerate(evidence.observation.invocations)
