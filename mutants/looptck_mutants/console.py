@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from looptck.report.console import escape
+from looptck.report.model import in_words
 from looptck.report.text import one_line
 from looptck_mutants.judges import groups_of, is_own, letter, look_at
 from looptck_mutants.lines import lines_of
@@ -26,14 +27,12 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
             _print_away(console, mutant, report)
     if report.suite is not None:
         _print_idle(console, report.suite)
-    counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
-    shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
     rate = ""
     if (systematic := report.systematic) is not None:
         for line in systematic.stale:
             console.print(f"stale entry: {one_line(line)}", style="bold red", markup=False)
         rate = f" ({systematic.redone} run by {systematic.tool}, {systematic.per_s:.1f} in a second)"
-    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {shown}{rate}")
+    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {in_words(report.counts)}{rate}")
     if systematic is not None and report.suite is not None:
         console.print("These kills were seen once: without --systematic, each has to be seen in further runs")
 

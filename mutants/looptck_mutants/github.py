@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from looptck.report.github import annotation, clipped, limited
+from looptck.report.model import in_words
 from looptck.report.text import one_line
 from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
 from looptck_mutants.suites.counting import stands_against
@@ -22,12 +23,10 @@ def mutants_annotations(report: MutantsReport) -> list[str]:
 
 def mutants_summary(report: MutantsReport) -> str:
     """The report in Markdown, for `$GITHUB_STEP_SUMMARY`."""
-    counts = {fate: number for fate, number in report.counts.model_dump().items() if number}
-    shown = ", ".join(f"{number} {fate.replace('_', ' ')}" for fate, number in counts.items())
     away = _away(report)
     icon = "❌" if report.exit_code() else "✅"
     lines = [f"## {icon} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
-    lines += [f"{shown} in {report.wall_s:.1f} s (seed {report.seed})", ""]
+    lines += [f"{in_words(report.counts)} in {report.wall_s:.1f} s (seed {report.seed})", ""]
     lines += [f"* {escape(line)}" for line in _beside(report)]
     lines += [""] if _beside(report) else []
     for mutant in away:

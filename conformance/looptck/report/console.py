@@ -13,6 +13,7 @@ from looptck.profile import profile_of
 from looptck.report.again import again
 from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
+from looptck.report.model import in_words
 from looptck.report.text import LONGEST, message_of, one_line
 
 if TYPE_CHECKING:
@@ -37,9 +38,8 @@ def escape(text: str) -> str:
 
 def print_test(console: Console, test: TestReport, width: int = 40) -> None:
     """One line: verdict, name, how many of its checks passed."""
-    passed = sum(check.verdict == "pass" for check in test.checks)
     style = _STYLES[test.verdict]
-    count = f"{passed}/{len(test.checks)} checks"
+    count = f"{test.passed()}/{len(test.checks)} checks"
     excused = _excused(test.checks)
     note = f"  [yellow]{excused} failed[/]" if excused else ""
     console.print(f"[{style}]{test.verdict:<10}[/] {test.name:<{width}} {count:>13}{note}", highlight=False)
@@ -102,7 +102,7 @@ def _print_rest(console: Console, rest: Sequence[CheckReport]) -> None:
 
 def print_excused(console: Console, report: Report) -> None:
     """A line for each known failure, and for each entry of their file that is not true."""
-    for check in (check for test in report.tests for check in test.checks if check.known):
+    for check in (check for check in report.checks() if check.known):
         console.print(f"\n[yellow]known[/] [bold]{check.id}[/]  {escape(check.known)}", highlight=False)
     for line in report.stale:
         console.print(f"\n[bold red]stale[/] {escape(line)}: take it out", highlight=False)
@@ -131,9 +131,8 @@ def print_diagnosis(console: Console, report: Report) -> None:
 
 def print_summary(console: Console, report: Report, seconds: float) -> None:
     """The last line: what was run, and the verdict."""
-    counts = report.counts.model_dump(by_alias=True)
-    shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
-    excused = _excused(check for test in report.tests for check in test.checks)
+    shown = in_words(report.counts)
+    excused = _excused(report.checks())
     shown += f" ({excused})" if excused else ""
     head = f"[{_STYLES[report.verdict]}]{report.verdict.upper()}[/]"
     place = f"{report.target} against {report.profile}"

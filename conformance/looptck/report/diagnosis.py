@@ -67,7 +67,7 @@ def diagnosis_of(report: Report, columns: Iterable[Column]) -> Diagnosis | None:
 
     Evaluated is what passed, and what failed by what was seen. Known failures and news count like any other.
     """
-    checks = [check for test in report.tests for check in test.checks]
+    checks = report.checks()
     failed = frozenset(check.id for check in checks if check.told_apart())
     evaluated = failed | {check.id for check in checks if check.verdict == "pass"}
     whole = sum(len(test.checks) for test in tests_of(report.profile))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
+from looptck.report.model import in_words
 from looptck.report.text import message_of, one_line, text_of, visible
 from looptck.target import DEFAULT_NAME, split_target
 
@@ -41,7 +42,7 @@ def limited(kind: str, lines: Sequence[str]) -> list[str]:
 def check_annotations(report: Report) -> list[str]:
     """On the line of the class under test: an error for each check that failed and decides, a notice for news."""
     place = _place(report.target)
-    wrong = [check for check in _checks(report) if check.verdict not in {"pass", "skip"}]
+    wrong = [check for check in report.checks() if check.verdict not in {"pass", "skip"}]
     errors = [annotation("error", check.id, _told(check), place) for check in wrong if not why_excused(check)]
     errors += [annotation("error", "known failures", line) for line in report.stale]
     news = [check for check in wrong if check.news and why_excused(check)]
@@ -53,10 +54,6 @@ def _told(check: CheckReport) -> str:
     if not check.told_apart():
         return message_of(check.verdict, check.message) or check.statement
     return f"{check.statement}\nexpected: {text_of(check.expected)}\nseen: {text_of(check.seen)}"
-
-
-def _checks(report: Report) -> list[CheckReport]:
-    return [check for test in report.tests for check in test.checks]
 
 
 def _place(target: str) -> tuple[str, int, int] | None:
@@ -76,23 +73,20 @@ def _place(target: str) -> tuple[str, int, int] | None:
 
 def check_summary(report: Report) -> str:
     """The report in Markdown, for `$GITHUB_STEP_SUMMARY`."""
-    counts = report.counts.model_dump(by_alias=True)
-    shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    judged_with = f"seed {report.seed}, requirements {report.requirements}, looptck {report.kit.version}"
     lines = [
         f"## {_ICONS[report.verdict]} looptck: {_cell(report.target)} against {report.profile}",
         "",
-        f"{shown} (seed {report.seed}, requirements {report.requirements}, looptck {report.kit.version})",
+        f"{in_words(report.counts)} ({judged_with})",
         "",
         "| test | section | verdict | checks |",
         "|---|---|---|---|",
     ]
     for test in report.tests:
-        passed = sum(check.verdict == "pass" for check in test.checks)
-        lines.append(
-            f"| {test.name} | {test.section} | {_ICONS[test.verdict]} {test.verdict} | {passed}/{len(test.checks)} |"
-        )
+        verdict, checks = f"{_ICONS[test.verdict]} {test.verdict}", f"{test.passed()}/{len(test.checks)}"
+        lines.append(f"| {test.name} | {test.section} | {verdict} | {checks} |")
     lines += _diagnosis(report.diagnosis) if report.diagnosis is not None else []
-    wrong = [check for check in _checks(report) if check.verdict not in {"pass", "skip"}]
+    wrong = [check for check in report.checks() if check.verdict not in {"pass", "skip"}]
     for check in wrong:
         lines += ["", *_details(check)]
     lines += ["", *(f"* **stale:** {_cell(line)}" for line in report.stale)]

@@ -51,9 +51,13 @@ class CheckReport(Data):
         """Whether its verdict counts: a must that is neither known to fail nor newer than what was asked for."""
         return self.level == "must" and not self.news and not self.known
 
+    def evaluated(self) -> bool:
+        """Whether the check came to be asked, on whatever it was."""
+        return self.expected is not None or self.seen is not None
+
     def told_apart(self) -> bool:
         """Whether the check was evaluated and failed; that a loop could not be run says nothing of its fact."""
-        return self.verdict == "fail" and not (self.expected is None and self.seen is None)
+        return self.verdict == "fail" and self.evaluated()
 
 
 class TestReport(Data):
@@ -65,6 +69,10 @@ class TestReport(Data):
     verdict: Verdict
     duration_s: float
     checks: list[CheckReport]
+
+    def passed(self) -> int:
+        """How many of its checks did."""
+        return sum(check.verdict == "pass" for check in self.checks)
 
 
 class Counts(Data):
@@ -145,9 +153,18 @@ class Report(Data):
     stale: list[str] = []
     diagnosis: Diagnosis | None = None
 
+    def checks(self) -> list[CheckReport]:
+        """Those of every test."""
+        return [check for test in self.tests for check in test.checks]
+
     def exit_code(self) -> int:
         """The documented exit code."""
-        return {"pass": EXIT_PASS, "fail": EXIT_FAIL, "fault": EXIT_FAULT}.get(self.verdict, EXIT_INCOMPLETE)
+        return exit_code_of(self.verdict)
+
+
+def exit_code_of(verdict: Verdict) -> int:
+    """The documented exit code of a verdict on a whole."""
+    return {"pass": EXIT_PASS, "fail": EXIT_FAIL, "fault": EXIT_FAULT}.get(verdict, EXIT_INCOMPLETE)
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
@@ -171,3 +188,9 @@ def counts_of(checks: list[CheckReport]) -> Counts:
     """The counts of all checks."""
     number = Counter(check.verdict for check in checks)
     return Counts.model_validate({verdict: number[verdict] for verdict in get_args(Verdict)})
+
+
+def in_words(counts: Data) -> str:
+    """Counts of a report, those that are not 0: `5 pass, 2 fail`."""
+    numbers = counts.model_dump(by_alias=True)
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number)

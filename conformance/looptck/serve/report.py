@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from looptck import __version__
 from looptck.report.beside import pairs
-from looptck.report.model import EXIT_FAIL, EXIT_FAULT, EXIT_INCOMPLETE, EXIT_PASS, Verdict
+from looptck.report.model import Verdict, exit_code_of
 from looptck.report.text import message_of, one_line
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ServeReport(Data):
 
     def exit_code(self) -> int:
         """The documented exit code."""
-        return {"pass": EXIT_PASS, "fail": EXIT_FAIL, "fault": EXIT_FAULT}.get(self.verdict, EXIT_INCOMPLETE)
+        return exit_code_of(self.verdict)
 
 
 def summary(report: ServeReport) -> Iterator[str]:

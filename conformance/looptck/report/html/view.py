@@ -12,6 +12,7 @@ from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
 from looptck.report.html.drawing import drawn
+from looptck.report.model import in_words
 from looptck.report.text import LONGEST, one_line, text_of
 from looptck.requirements import requirements
 
@@ -78,11 +79,6 @@ class TestView:
         """Whether any check did."""
         return any(check.failed for check in self.checks)
 
-    @property
-    def passed(self) -> int:
-        """How many checks did."""
-        return sum(check.report.verdict == "pass" for check in self.checks)
-
 
 @dataclass(slots=True)
 class SectionView:
@@ -127,8 +123,7 @@ def page_of(report: Report, observed: Mapping[str, Observed]) -> Page:
     for test in sorted(report.tests, key=lambda test: _place(test.section, order)):
         section = sections.setdefault(test.section, SectionView(test.section, test.section[:1].isdigit()))
         section.tests.append(_test(report, test, observed.get(test.name, {})))
-    counts = report.counts.model_dump(by_alias=True)
-    shown = ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "no checks"
+    shown = in_words(report.counts) or "no checks"
     checks = [check for section in sections.values() for test in section.tests for check in test.checks]
     failed = [check.report.id for check in checks if check.failed]
     return Page(report, shown, again(report), list(sections.values()), failed, _diagnosis(report.diagnosis))
@@ -158,8 +153,7 @@ def _test(report: Report, test: TestReport, observed: Observed) -> TestView:
 def _check(
     report: Report, check: CheckReport, homes: Mapping[str, str], runs: Mapping[str, RunView | None]
 ) -> CheckView:
-    evaluated = check.expected is not None or check.seen is not None
-    rows, more = _some(pairs(check.expected, check.seen)) if evaluated else ([], 0)
+    rows, more = _some(pairs(check.expected, check.seen)) if check.evaluated() else ([], 0)
     return CheckView(
         report=check,
         requirement=requirements(report.profile).get(check.requirement),
