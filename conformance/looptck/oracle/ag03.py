@@ -1,0 +1,372 @@
+"""What a run of ag03 has to be, predicted from its scenario alone: sections 2.1 to 2.6 of the specification as code.
+
+It reads from the top: `_Run.loop` is section 2.1, and each method below it is one of the rules that section 2 builds
+into the loop. Where the specification is silent, `readings` is asked by the id of the requirement record that lists the
+alternatives. It is given plain data and knows the contract alone: no loop, no fake, no observation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+from looptck.canonical import canonical
+from looptck.contract.ag03 import DEFAULT_MAX_ITER, DENIED_PREFIX, Message, Usage, llm_step, tool_step
+from looptck.oracle.predicted import Ask, Line, Planned, Predicted, Round, early_usage, final_usage, reported_twice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from looptck.oracle.predicted import Ending
+    from looptck.oracle.readings import Readings
+    from looptck.scenario import Call, Invocation, Scenario, Turn
+
+
+class _Ended(Exception):  # noqa: N818 - the end of a run is no error
+    """The run is over."""
+
+
+def predict(
+    scenario: Scenario,
+    place: int,
+    given: Sequence[Line],
+    journal: Mapping[str, Turn | None],
+    readings: Readings,
+) -> Predicted:
+    """The run of invocation `place` under one way of reading what is open.
+
+    `given` is its input: the messages of the scenario, after the transcript that it continues. `journal` is that of the
+    invocation before, for one that is replayed.
+    """
+    return _Run(scenario, place, given, journal, readings).loop()
+
+
+def unpredicted(scenario: Scenario) -> str | None:
+    """Why a scenario cannot be predicted; None for one that can."""
+    if scenario.transport != "direct":
+        return "the bytes of a server are not predicted, only what a provider says"
+    for place, invocation in enumerate(scenario.invocations):
+        if invocation.cancel != "never":
+            return f"invocations.{place}.cancel: where a run is cut off is not fixed"
+        if invocation.alongside:
+            return f"invocations.{place}.alongside: runs at once are not told apart"
+        if invocation.runner == "replay" and not _same_input(scenario, place):
+            return f"invocations.{place}.runner: a replay of another input than the one that was recorded"
+    alike: dict[tuple[str, str, str], Call] = {}
+    for call in scenario.calls():
+        key = (call.id, call.name, canonical(call.arguments))
+        if alike.setdefault(key, call).model_copy(update={"arguments": call.arguments}) != call:
+            return f"call {call.id}: it is proposed twice, and what becomes of it is not the same"
+    return None
+
+
+def _same_input(scenario: Scenario, place: int) -> bool:
+    one, other = scenario.invocations[place - 1], scenario.invocations[place]
+    return (one.messages, one.continues, one.approvals) == (other.messages, other.continues, other.approvals)
+
+
+class _Run:
+    """One run in the making: `lines` are the messages M_t, `made` are the calls that count against their budget."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        place: int,
+        given: Sequence[Line],
+        journal: Mapping[str, Turn | None],
+        readings: Readings,
+    ) -> None:
+        self.options, self.gate = scenario.options, scenario.gate
+        self.invocation: Invocation = scenario.invocations[place]
+        self.replay = dict(journal) if self.invocation.runner == "replay" else None
+        self.known = {call.call(): call for call in scenario.calls()}
+        self.readings = readings
+        self.script = iter(self.invocation.turns)
+        self.given = given
+        self.lines = [*self._system(given), *given]
+        self.predicted = Predicted(replayed=self.replay is not None)
+        self.spent, self.made, self.number = Usage(), 0, 0
+        self.used_markers: Counter[str] = Counter()
+        self.max_iter = self._limit(self.options.max_iter, "max_iter")
+        self.max_tokens = self._limit(self.options.max_tokens, "max_tokens")
+        self.max_tool_calls = self._limit(self.options.max_tool_calls, "max_tool_calls")
+
+    def _system(self, given: Sequence[Line]) -> list[Line]:
+        """The system prompt comes first, unless there is none or the input starts with one."""
+        leads = bool(given) and given[0].message.role == "system"
+        return [] if leads or not self.options.system else [Line(Message("system", self.options.system))]
+
+    def _limit(self, limit: int | None, name: str) -> int | None:
+        return self.readings.of(f"limit-zero {name}", 0, None) if limit == 0 else limit
+
+    # 2.1 the loop
+
+    def loop(self) -> Predicted:
+        """The run ends at the first reply without calls, or where a rule says so."""
+        try:
+            self._resume()
+            while True:
+                self._may_ask()
+                turn = self._ask()
+                if not turn.calls:
+                    self._answer(turn)
+                self._act(tuple(enumerate(turn.calls)), resumed=False)
+        except _Ended:
+            return self.predicted
+
+    def _ask(self) -> Turn:
+        """A model step: the reply joins the messages, and its usage the sum."""
+        self.number += 1
+        round_ = self._begin()
+        name = llm_step(self.number)
+        if name in self.invocation.refuse and self.invocation.runner == "refuse":
+            round_.ask = Ask(tuple(self.lines), None, "refused")
+            self._end("step")
+        if self.replay is not None and name not in self.replay:
+            round_.ask = Ask(tuple(self.lines), None, "refused")
+            self._end("step")
+        turn = self.replay[name] if self.replay is not None else next(self.script, None)
+        round_.ask = Ask(tuple(self.lines), turn, "asked" if self.replay is None else "replayed")
+        if turn is None or turn.error is not None:
+            self._failed(turn)
+        if reported_twice(turn) and self.max_tokens is not None:
+            self.predicted.doubt("usage-last-report-counts")
+        self.predicted.model_calls += 1
+        self.predicted.journal[name] = turn
+        self.spent += final_usage(turn)
+        self.predicted.last = turn.message()
+        self.lines.append(Line(turn.message()))
+        return turn
+
+    def _answer(self, turn: Turn) -> NoReturn:
+        """A reply without calls is the answer; past the token budget it may be refused."""
+        if self._tokens_passed() and self.readings.of("token-budget-answer", "answer", "error") == "error":
+            self._over("tokens")
+        self.predicted.answer = turn.message()
+        self._end("answered")
+
+    def _failed(self, turn: Turn | None) -> NoReturn:
+        """A provider's error: nothing of the reply is kept, or what had arrived of it; what it cost is open too."""
+        kept = () if turn is None else _parts(turn)
+        costs = {Usage()} if turn is None else {Usage(), final_usage(turn), early_usage(turn)}
+        self._end(
+            "provider",
+            transcripts=(tuple(self.lines), *((*self.lines, Line(part)) for part in kept)),
+            usages=tuple(self.spent + cost for cost in sorted(costs, key=lambda usage: usage.total)),
+        )
+
+    # 2.2 and 2.4, what is looked at before a model call
+
+    def _may_ask(self) -> None:
+        """The cap, and the token budget: whether tokens that exactly meet it allow another call is open."""
+        stops: list[Ending] = []
+        if self.predicted.model_calls >= (DEFAULT_MAX_ITER if self.max_iter is None else self.max_iter):
+            stops.append("max_iter")
+        if self.spent.total == self.max_tokens and (
+            stops or self.readings.of("token-budget-at-limit", "error", "ask") == "error"
+        ):
+            stops.append("tokens")
+        if stops:
+            self._over(self.readings.of("limits-together", *stops) if len(stops) > 1 else stops[0])
+
+    def _tokens_passed(self) -> bool:
+        return self.max_tokens is not None and self.spent.total > self.max_tokens
+
+    # 2.3 to 2.6, a turn
+
+    def _act(self, calls: tuple[tuple[int, Call], ...], *, resumed: bool) -> None:
+        """What may forbid the turn comes first, then its calls, then their answers in call order."""
+        round_ = self._begin() if resumed else self.predicted.rounds[-1]
+        round_.proposed = calls
+        if len({call.id for _, call in calls}) < len(calls):
+            self.predicted.doubt("duplicate-ids")
+        stops: list[Ending] = ["tokens"] if self._tokens_passed() else []
+        counting = self._counting()
+        if counting == "proposed" and self._too_many(len(calls)):
+            stops.append("tool_calls")
+        if stops and not (self.gate and self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"):
+            self._stop(stops, len(calls))
+        planned = self._judge(round_, resumed=resumed)
+        runs = sum(one.fate == "runs" for one in planned)
+        if counting == "run" and self._too_many(runs):
+            stops.append("tool_calls")
+        if stops:
+            self._stop(stops, len(calls) if counting == "proposed" else runs)
+        self.made += len(calls) if counting == "proposed" else runs
+        self._dispatch(round_, planned)
+
+    def _counting(self) -> str:
+        denied = self.gate and any(call.verdict != "allow" for turn in self.invocation.turns for call in turn.calls)
+        denied = denied or (self.gate and any(line.message.tool_calls for line in self.lines))
+        return self.readings.of("denied-calls-in-budget", "proposed", "run") if denied else "proposed"
+
+    def _too_many(self, calls: int) -> bool:
+        return self.max_tool_calls is not None and self.made + calls > self.max_tool_calls
+
+    def _stop(self, stops: list[Ending], calls: int) -> NoReturn:
+        stop = self.readings.of("limits-together", *stops) if len(stops) > 1 else stops[0]
+        self._over(stop, calls)
+
+    def _judge(self, round_: Round, *, resumed: bool) -> tuple[Planned, ...]:
+        """The gate is asked about every call before any runs; one that waits keeps the whole turn from running."""
+        if not self.gate:
+            return tuple(Planned(index, call, "runs") for index, call in round_.proposed)
+        round_.asked, round_.tainted = "all", any(line.message.role == "tool" for line in self.lines)
+        round_.tainted_by_input = any(line.message.role == "tool" for line in self.given)
+        planned = tuple(Planned(i, call, self._verdict(round_, call, resumed=resumed)) for i, call in round_.proposed)
+        if any(one.fate == "waits" for one in planned):
+            round_.planned = tuple(
+                Planned(one.index, one.call, "held back") if one.fate == "runs" else one for one in planned
+            )
+            self.predicted.pending = tuple(one.call for one in planned if one.fate == "waits")
+            self._end("approval")
+        return planned
+
+    def _verdict(self, round_: Round, call: Call, *, resumed: bool) -> Literal["runs", "denied", "waits"]:
+        if call.verdict == "raise":
+            self.predicted.doubt("gate-raises")
+            if self.readings.of("gate-raises", "ends", "denied") == "ends":
+                round_.asked = "some"
+                self._end("gate", transcripts=self._with_and_without_reply(), usages=(self.spent,))
+            return "denied"
+        if call.verdict == "need_approval":
+            return "runs" if self._approved(call.marker, resumed=resumed) else "waits"
+        return "denied" if call.verdict == "deny" else "runs"
+
+    def _approved(self, marker: str, *, resumed: bool) -> bool:
+        """Which calls an approved marker frees beside the one that it was given for is open."""
+        if marker not in (self.invocation.approvals or ()):
+            return False
+        self.used_markers[marker] += 1
+        if resumed and self.used_markers[marker] == 1:
+            return True
+        scope = self.readings.of("approval-scope", "run", "resumed", "once")
+        return (
+            scope == "run" or (scope == "resumed" and resumed) or (scope == "once" and self.used_markers[marker] == 1)
+        )
+
+    def _dispatch(self, round_: Round, planned: tuple[Planned, ...]) -> None:
+        """The calls that may run do, each as a step; a step that the runner refuses ends the run."""
+        round_.planned, round_.dispatched, round_.replayed = planned, True, self.replay is not None
+        names = {one.index: tool_step(self.number, one.index, one.call.name) for one in planned if one.fate == "runs"}
+        if self.invocation.runner == "refuse":
+            round_.refused = frozenset(index for index, name in names.items() if name in self.invocation.refuse)
+        if self.replay is not None:
+            round_.refused = frozenset(index for index, name in names.items() if name not in self.replay)
+        if round_.refused:
+            self._end("step", transcripts=self._with_and_without_reply(), usages=(self.spent,))
+        if any(one.call.raises is not None for one in planned if one.fate == "runs"):
+            self.predicted.doubt("tool-raise-is-result")
+        if any(_malformed(one.call) for one in planned):
+            self.predicted.doubt("arguments-verbatim")
+        self.predicted.journal |= dict.fromkeys(names.values())
+        self.lines += [_answer(one) for one in planned]
+
+    # 2.5, resuming
+
+    def _resume(self) -> None:
+        """An unanswered turn at the end of the input is dispatched before the model is asked."""
+        turn = _open_turn(self.lines)
+        if turn is None:
+            self.number = self._iterations_behind()
+            return
+        message, places = turn
+        self.predicted.last = message
+        if len({call.id for call in message.tool_calls}) < len(message.tool_calls):
+            self.predicted.doubt("duplicate-ids")
+        if len(places) < len(message.tool_calls):
+            what = self.readings.of("partly-answered-turn", "dispatch", "ask", "refuse")
+            if what == "refuse":
+                self._end("input", transcripts=(tuple(self.lines),), usages=(Usage(),))
+            if what == "ask":
+                self.number = self._iterations_behind()
+                return
+        self.number = self.readings.of("resumed-turn-number", *_numbers(self.lines, 1, 0))
+        self._act(tuple((index, self.known[message.tool_calls[index]]) for index in places), resumed=True)
+        self.number -= self.readings.of("resumed-turn-number behind", 0, 1)
+
+    def _iterations_behind(self) -> int:
+        """How iterations are numbered behind an input with answered turns is open."""
+        if not any(line.message.role == "assistant" for line in self.lines):
+            return 0
+        return self.readings.of("iterations-behind-answered-turns", *_numbers(self.lines, 0))
+
+    # how it ends
+
+    def _begin(self) -> Round:
+        self.predicted.rounds.append(Round(self.number))
+        return self.predicted.rounds[-1]
+
+    def _over(self, stop: Ending, calls: int = 0) -> NoReturn:
+        """A limit ends the run: with the refused turn in the transcript or without, its tokens spent."""
+        if stop == "tokens":
+            self.predicted.used, self.predicted.limit = (self.spent.total,), self.max_tokens or 0
+        if stop == "tool_calls":
+            self.predicted.used, self.predicted.limit = (self.made + calls, self.made), self.max_tool_calls or 0
+        self._end(stop, transcripts=self._with_and_without_reply())
+
+    def _with_and_without_reply(self) -> tuple[tuple[Line, ...], ...]:
+        """Where a rule refuses what a reply asks for, the reply may be kept; the turn of a resumed run is input."""
+        refused = self.predicted.rounds and self.predicted.rounds[-1].ask and self.lines[-1].message.role == "assistant"
+        return (tuple(self.lines), tuple(self.lines[:-1])) if refused else (tuple(self.lines),)
+
+    def _end(
+        self,
+        ending: Ending,
+        transcripts: tuple[tuple[Line, ...], ...] | None = None,
+        usages: tuple[Usage, ...] | None = None,
+    ) -> NoReturn:
+        self.predicted.ending = ending
+        self.predicted.transcripts = transcripts or (tuple(self.lines),)
+        self.predicted.usages = usages or (self.spent,)
+        raise _Ended
+
+
+def _numbers(lines: Sequence[Line], *first: int) -> tuple[int, ...]:
+    """Numbers of an iteration: those given, and the ordinals among the turns or assistant messages of the input."""
+    turns = sum(bool(line.message.tool_calls) for line in lines)
+    return tuple(dict.fromkeys((*first, turns, sum(line.message.role == "assistant" for line in lines))))
+
+
+def _open_turn(lines: Sequence[Line]) -> tuple[Message, tuple[int, ...]] | None:
+    """The last turn where calls of it have no answer: its message, and the places of those calls."""
+    answered: Counter[str | None] = Counter()
+    for line in reversed(lines):
+        message = line.message
+        if message.role == "tool":
+            answered[message.tool_call_id] += 1
+        elif message.role == "assistant":
+            places = []
+            for index, call in enumerate(message.tool_calls):
+                answered[call.id] -= 1
+                if answered[call.id] < 0:
+                    places.append(index)
+            return (message, tuple(places)) if places else None
+        else:
+            return None
+    return None
+
+
+def _malformed(call: Call) -> bool:
+    """Whether the arguments are no JSON object: good sense alone says that the tools are to see them."""
+    try:
+        return not isinstance(json.loads(call.arguments), dict)
+    except (ValueError, RecursionError):
+        return True
+
+
+def _answer(one: Planned) -> Line:
+    """The tool message of a call: of a failed tool the text may stand behind a prefix."""
+    call = one.call
+    if one.fate == "denied":
+        text = DENIED_PREFIX + call.reason
+        return Line(Message("tool", text, tool_call_id=call.id), any_text=call.verdict == "raise")
+    text = call.answer if call.raises is None else call.raises
+    return Line(Message("tool", text, tool_call_id=call.id), loose=call.is_error or call.raises is not None)
+
+
+def _parts(turn: Turn) -> Iterable[Message]:
+    """What may have been kept of a reply that failed."""
+    whole = turn.message()
+    return () if turn.error_at == "before" else (whole, Message("assistant", whole.content))

@@ -1,0 +1,101 @@
+"""An observation of ag03 beside every prediction of its scenario: the differences from the one that fits best. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from looptck.oracle import endings, events, spans
+from looptck.oracle.ag03 import predict, unpredicted
+from looptck.oracle.difference import Difference, shown, shown_beside
+from looptck.oracle.predicted import Line
+from looptck.oracle.readings import under_all_readings
+from looptck.oracle.rounds import Beside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from looptck.observation import AnyRecord, InvocationSeen, Observation
+    from looptck.oracle.predicted import Predicted
+    from looptck.scenario import Scenario, Turn
+
+__all__ = ["differences", "unpredicted"]
+
+
+def differences(scenario: Scenario, observation: Observation) -> tuple[Difference, ...]:
+    """The differences of the first invocation that has any; else those of the spans and of what outlived all runs."""
+    runs: list[Predicted] = []
+    left: list[tuple[Line, ...]] = []
+    journal: Mapping[str, Turn | None] = {}
+    for place, invocation in enumerate(scenario.invocations):
+        if place >= len(observation.invocations):
+            return (Difference("run-start", f"invocation {place + 1}", "it is made", "it was never made"),)
+        before = left[invocation.continues] if invocation.continues is not None else ()
+        given = (*before, *(Line(said.message()) for said in invocation.messages))
+        seen, records = observation.invocations[place], _records(observation, place)
+        predicted, found = _best(scenario, place, given, journal, seen, records)
+        if found:
+            return found
+        runs.append(predicted)
+        left.append(_left(predicted, seen))
+        journal = predicted.journal
+    found = tuple(spans.differences(scenario, runs, observation))
+    if observation.leftovers:
+        left_over = list(observation.leftovers)
+        found += (Difference("no-task-left", "tasks that outlived the runs", [], left_over),)
+    return found
+
+
+def _records(observation: Observation, place: int) -> Sequence[AnyRecord]:
+    """The records of an invocation, up to where the next begins."""
+    following = observation.invocations[place + 1 :]
+    end = following[0].began if following else len(observation.records)
+    return observation.records[observation.invocations[place].began : end]
+
+
+def _best(
+    scenario: Scenario,
+    place: int,
+    given: Sequence[Line],
+    journal: Mapping[str, Turn | None],
+    seen: InvocationSeen,
+    records: Sequence[AnyRecord],
+) -> tuple[Predicted, tuple[Difference, ...]]:
+    """The prediction that explains an invocation, or the one from which it differs last."""
+    best: tuple[Predicted, tuple[Difference, ...]] | None = None
+    for predicted in under_all_readings(lambda readings: predict(scenario, place, given, journal, readings)):
+        found = _differences(scenario, place, predicted, seen, records)
+        if not found:
+            return predicted, ()
+        if best is None or _later(found, best[1]):
+            best = predicted, found
+    assert best is not None, "there is one reading at least"  # noqa: S101 - an invariant
+    return best
+
+
+def _later(found: tuple[Difference, ...], than: tuple[Difference, ...]) -> bool:
+    return (found[0].at, -len(found)) > (than[0].at, -len(than))
+
+
+def _differences(
+    scenario: Scenario,
+    place: int,
+    predicted: Predicted,
+    seen: InvocationSeen,
+    records: Sequence[AnyRecord],
+) -> tuple[Difference, ...]:
+    """What an invocation did comes first: where that differs, its end differs for no reason of its own."""
+    ended = seen.error.kind if seen.error is not None else None
+    asked = Beside(scenario, place, predicted, records, ended).difference()
+    if asked is not None:
+        return (asked,)
+    invocation = scenario.invocations[place]
+    found = tuple(endings.differences(predicted, invocation, seen))
+    event = events.difference(predicted, invocation, seen)
+    return found if event is None else (*found, event)
+
+
+def _left(predicted: Predicted, seen: InvocationSeen) -> tuple[Line, ...]:
+    """The transcript that a later invocation continues: of the predicted ones the one that was seen."""
+    transcript = seen.transcript or ()
+    fits = (lines for lines in predicted.transcripts if shown(lines) == shown_beside(lines, transcript))
+    return next(fits, predicted.transcripts[0])

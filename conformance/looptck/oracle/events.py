@@ -1,0 +1,194 @@
+"""The events that were read beside those that a run has to show (sections 3 and 4). Pure.
+
+Within a turn the order of several calls is open, but for each call before its own result; what a failed run shows last,
+and what is shown of calls that are not dispatched, is open too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from looptck.oracle.difference import Difference
+from looptck.oracle.predicted import final_usage
+from looptck.suite.evidence import call_line, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from looptck.observation import EventSeen, InvocationSeen
+    from looptck.oracle.predicted import Planned, Predicted, Round
+    from looptck.scenario import Invocation
+
+
+def difference(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Difference | None:
+    """The first event that is not as predicted, or is missing; None also where no events were read."""
+    if invocation.read == "none":
+        return None
+    reader = _Reader(seen.events, partial=invocation.read != "all" and not seen.events_ended)
+    found = reader.run(predicted)
+    if found is None and invocation.read == "all" and not seen.events_ended:
+        found = Difference("events-closed", "the events", "they end when the run does", "they did not end")
+    return None if found is None else found.resting_on(predicted.doubtful)
+
+
+class _Reader:
+    """Reads events in their order; a `partial` reader stopped early, so what is missing at the end is no fault."""
+
+    def __init__(self, events: Sequence[EventSeen], *, partial: bool) -> None:
+        self.events, self.partial, self.place = events, partial, 0
+
+    def run(self, predicted: Predicted) -> Difference | None:
+        """Every round, and the last event."""
+        for one in predicted.rounds:
+            found = self._model(one) or self._turn(one)
+            if found is not None:
+                return found
+        return self._end(predicted)
+
+    def _next(self) -> EventSeen | None:
+        return self.events[self.place] if self.place < len(self.events) else None
+
+    def _missing(self) -> bool:
+        return self.partial and self.place >= len(self.events)
+
+    def _found(self, requirement: str, expected: str) -> Difference:
+        event = self._next()
+        seen = "nothing more" if event is None else _told(event)
+        return Difference(requirement, f"event {self.place + 1}", expected, seen, self.place)
+
+    def _model(self, one: Round) -> Difference | None:
+        """The pieces of a reply as they were streamed, then its usage."""
+        ask = one.ask
+        if ask is None or ask.turn is None or ask.how == "refused":
+            return None
+        turn = ask.turn
+        pieces = () if turn.error is not None and turn.error_at == "before" else turn.text
+        for piece in pieces if ask.how == "asked" else ():
+            found = self._piece(one, piece)
+            if found is not None:
+                return found
+        if ask.how == "replayed":  # the recorded text may be shown, in one piece or several
+            while (event := self._next()) is not None and event.kind == "text":
+                self.place += 1
+        return self._usage(one)
+
+    def _piece(self, one: Round, piece: str) -> Difference | None:
+        event = self._early(one)
+        if event is not None and event.kind == "text" and event.text == piece:
+            if event.iter != one.number:
+                return self._found("events-carry-iter", f"text {piece!r} of iteration {one.number}")
+            self.place += 1
+            return None
+        if not piece or self._missing():  # an empty piece need not be shown
+            return None
+        return self._found("events-in-order", f"text {piece!r} of iteration {one.number}")
+
+    def _early(self, one: Round) -> EventSeen | None:
+        """The next event, behind that of a usage which was reported before the reply."""
+        event = self._next()
+        turn = one.ask.turn if one.ask is not None else None
+        early = turn.early_usage.usage() if turn is not None and turn.early_usage is not None else None
+        if event is not None and event.kind == "usage" and early is not None and event.usage == early:
+            self.place += 1
+        return self._next()
+
+    def _usage(self, one: Round) -> Difference | None:
+        assert one.ask is not None, "asked for model steps only"  # noqa: S101 - narrows the type
+        turn = one.ask.turn
+        assert turn is not None, "likewise"  # noqa: S101 - narrows the type
+        early = turn.early_usage
+        usage, event = final_usage(turn), self._next()
+        if early is not None and event is not None and event.usage == early.usage() and event.usage != usage:
+            self.place += 1
+            event = self._next()
+        if event is not None and event.kind == "usage":
+            if event.usage == usage and event.iter == one.number:
+                self.place += 1
+                return None
+            if turn.error is None:
+                requirement = "events-in-order" if event.usage != usage else "events-carry-iter"
+                return self._found(requirement, f"usage {tokens(usage)} of iteration {one.number}")
+            self.place += 1
+        if turn.error is not None or self._missing():
+            return None
+        return self._found("events-in-order", f"usage {tokens(usage)} of iteration {one.number}")
+
+    def _turn(self, one: Round) -> Difference | None:
+        """Each call of a dispatched turn, then its result; of one that is not dispatched perhaps the calls."""
+        called: list[str] = []
+        wanted = {item.index: item for item in one.planned if one.dispatched}
+        calls = {call_line(call.call()) for _, call in one.proposed}
+        while (event := self._next()) is not None and event.kind in {"tool_call", "tool_result"}:
+            if event.call is None or (told := call_line(event.call)) not in calls:
+                return self._found("events-in-order", f"an event of iteration {one.number}")
+            if event.iter != one.number:
+                requirement = "events-carry-iter" if one.ask is not None else "resumed-number-everywhere"
+                return self._found(requirement, f"iteration {one.number}")
+            if event.kind == "tool_call":
+                called.append(told)
+                if one.dispatched and not one.refused and not _verdict_fits(one, event, told):
+                    return self._found("events-carry-verdict", "the verdict that the gate gave")
+            else:
+                found = self._result(event, told, wanted, called)
+                if found is not None:
+                    return found
+            self.place += 1
+        if wanted and not one.refused and not self._missing():
+            return self._found("events-in-order", f"result of {next(iter(wanted.values())).call.id}")
+        return None
+
+    def _result(self, event: EventSeen, told: str, wanted: dict[int, Planned], called: list[str]) -> Difference | None:
+        item = next(
+            (n for n, item in wanted.items() if call_line(item.call.call()) == told and _is_result(item, event)), None
+        )
+        if item is None:
+            return self._found("events-in-order", "the result of a call that ran, once")
+        if told in called:
+            called.remove(told)
+        elif wanted[item].fate != "denied":
+            return self._found("events-in-order", f"call {wanted[item].call.id}, then its result")
+        del wanted[item]
+        return None
+
+    def _end(self, predicted: Predicted) -> Difference | None:
+        event = self._next()
+        if predicted.ending == "answered":
+            if event is None or event.kind != "done":
+                return None if self._missing() else self._found("events-in-order", "done")
+            self.place += 1
+        elif event is not None and event.kind == "error":
+            self.place += 1
+        return None if self._next() is None else self._found("events-in-order", "nothing more")
+
+
+def _verdict_fits(one: Round, event: EventSeen, told: str) -> bool:
+    verdicts = {
+        {"runs": "allow", "denied": "deny"}.get(item.fate)
+        for item in one.planned
+        if call_line(item.call.call()) == told
+    }
+    return event.verdict in verdicts or (event.verdict is None and one.asked == "none") or _raised(one, told)
+
+
+def _raised(one: Round, told: str) -> bool:
+    return any(call.verdict == "raise" for _, call in one.proposed if call_line(call.call()) == told)
+
+
+def _is_result(item: Planned, event: EventSeen) -> bool:
+    """Whether the event shows what the call came to: of a denied call the reason, of a failed one its text."""
+    text = event.result.content if event.result is not None else ""
+    if item.fate == "denied":
+        return item.call.reason in text or item.call.verdict == "raise"
+    if item.call.raises is not None or item.call.is_error:
+        return (item.call.raises if item.call.raises is not None else item.call.answer) in text
+    return text == item.call.answer
+
+
+def _told(event: EventSeen) -> str:
+    """An event in a few words."""
+    parts = [event.kind, repr(event.text) if event.kind == "text" else "", event.call.id if event.call else ""]
+    parts += [
+        tokens(event.usage) if event.usage is not None else "",
+        repr(event.result.content) if event.result else "",
+    ]
+    return " ".join(part for part in parts if part) + f" of iteration {event.iter}"
