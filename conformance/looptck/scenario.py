@@ -130,11 +130,11 @@ class Invocation(Data):
     alongside: bool = False
     result_twice: bool = False
 
-    def calls(self, turns: int | None = None) -> Iterator[Call]:
-        """The calls of its messages, then those that the model proposes in its first so many turns; in all for None."""
+    def calls(self) -> Iterator[Call]:
+        """The calls of its messages, then those that the model proposes."""
         for said in self.messages:
             yield from said.calls
-        for turn in self.turns[:turns]:
+        for turn in self.turns:
             yield from turn.calls
 
 

@@ -91,7 +91,7 @@ class _Drive:
         )
 
     async def _run_group(self, group: list[int]) -> None:
-        self.rig.active = group
+        self.rig.begin(group)
         tasks = {place: self.loop.create_task(self._invoke(place), name=f"looptck-{place}") for place in group}
         self.own |= set(tasks.values())
         with self._watchdog():
@@ -103,7 +103,7 @@ class _Drive:
     async def _invoke(self, place: int) -> None:
         """One invocation, from input to what is left of it."""
         invocation = self.rig.scenario.invocations[place]
-        given = self._input(invocation)
+        given = self.rig.given[place] = self._input(invocation)
         events = self.events[place] = []
         run = Run(
             options=self.rig.options(place),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ class Rig:
         self.tool_stage, self.model_stage = Stage(), Stage()
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
+        self.given: dict[int, Sequence[Message]] = {}
+        self._ended_before = 0
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
         self._calls = {key_of(call.call()): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
@@ -92,14 +95,26 @@ class Rig:
         }
         return {"provider": self.provider, "tools": self.tools} | {k: v for k, v in given.items() if v is not None}
 
+    def begin(self, group: list[int]) -> None:
+        """From now on these invocations are made, at once."""
+        self.active = group
+        self._ended_before = len(self.recorder.of(ToolEnded))
+
     def target_in_flight(self) -> int:
         """How many tools a loop that uses all its slots has in flight now: what a lower bound waits for."""
         bound = self.scenario.options.max_parallel_tools or DEFAULT_MAX_PARALLEL_TOOLS
-        calls = 0
-        for place in self.active:
-            known = self.scenario.invocations[place].calls(self._answered(place))
-            calls += sum(call.verdict == "allow" for call in known)
-        return min(bound, calls - len(self.recorder.of(ToolEnded)))
+        calls = sum(self._may_run(place, call) for place in self.active for call in self._dispatched(place))
+        return min(bound, calls - len(self.recorder.of(ToolEnded)) + self._ended_before)
+
+    def _dispatched(self, place: int) -> list[ToolCall]:
+        """The calls that an invocation has come to: those that its input leaves open, and those of its replies."""
+        turns = self.scenario.invocations[place].turns[: self._answered(place)]
+        return [*open_calls(self.given.get(place, ())), *(call.call() for turn in turns for call in turn.calls)]
+
+    def _may_run(self, place: int, call: ToolCall) -> bool:
+        known, approvals = self._calls.get(key_of(call)), self.scenario.invocations[place].approvals or ()
+        verdict = known.verdict if known is not None and self.scenario.gate else "allow"
+        return verdict == "allow" or (verdict == "need_approval" and known is not None and known.marker in approvals)
 
     def _answered(self, place: int) -> int:
         asked = {record.number for record in self.recorder.of(ModelAsked) if record.script == str(place)}
@@ -176,6 +191,21 @@ class Rig:
 def key_of(call: ToolCall) -> tuple[str, str, str]:
     """What a call is looked up by."""
     return call.id, call.name, canonical(call.arguments)
+
+
+def open_calls(messages: Sequence[Message]) -> list[ToolCall]:
+    """The calls of a last turn that have no answer."""
+    answered: Counter[str | None] = Counter()
+    for message in reversed(messages):
+        if message.role != "tool":
+            return [call for call in message.tool_calls if not _taken(answered, call.id)]
+        answered[message.tool_call_id] += 1
+    return []
+
+
+def _taken(answered: Counter[str | None], call_id: str) -> bool:
+    answered[call_id] -= 1
+    return answered[call_id] >= 0
 
 
 def definition(name: str) -> ToolDefinition:

@@ -1,0 +1,48 @@
+"""What the rig knows of a run that is under way: how many tools a correct loop has in flight now."""
+
+from __future__ import annotations
+
+from looptck.observe.rig import Rig
+from looptck.scenario import Call, Invocation, Said, Scenario
+from looptck_fakes import ToolEnded, ToolStarted
+
+CALLS = tuple(Call(id=f"call_{number}", name="look_up") for number in range(3))
+WAITING = Call(id="call_3", name="send", verdict="need_approval", marker="approve")
+PROPOSED = Said(role="assistant", calls=(*CALLS, WAITING))
+
+
+def rig_of(*messages: Said, approvals: tuple[str, ...] | None = None) -> Rig:
+    """The rig of a run over the messages, which has begun."""
+    rig = Rig(Scenario(name="s", gate=True, invocations=(Invocation(messages=messages, approvals=approvals),)))
+    rig.begin([0])
+    rig.given[0] = [said.message() for said in messages]
+    return rig
+
+
+def answers(number: int) -> tuple[Said, ...]:
+    """The tool messages of so many calls."""
+    return tuple(Said(role="tool", tool_call_id=call.id) for call in CALLS[:number])
+
+
+def test_calls_that_the_input_answers_are_not_waited_for() -> None:
+    # A loop that polls took a second for each tool that was released, since more of them were thought to come.
+    assert rig_of(PROPOSED, *answers(3), Said()).target_in_flight() == 0
+
+
+def test_calls_that_the_input_leaves_open_are_waited_for() -> None:
+    assert rig_of(PROPOSED, *answers(1)).target_in_flight() == 2
+
+
+def test_an_approved_call_is_waited_for_and_another_is_not() -> None:
+    assert rig_of(PROPOSED).target_in_flight() == 3
+    assert rig_of(PROPOSED, approvals=("approve",)).target_in_flight() == 4
+
+
+def test_what_ended_in_an_earlier_invocation_is_not_counted() -> None:
+    rig = rig_of(PROPOSED)
+    for number, call in enumerate(CALLS):
+        rig.recorder.begin("tool", lambda at, run, call=call: ToolStarted(at, run, call.call()))
+        rig.recorder.add(lambda at, number=number: ToolEnded(at, number, "returned"))
+    assert rig.target_in_flight() == 0
+    rig.begin([0])
+    assert rig.target_in_flight() == 3
