@@ -51,10 +51,10 @@ def _judge(
     results = [_evaluate(profile, check, *observed[name], lacks) for name in check.on]
     verdict = worst([result["verdict"] for result in results])
     decisive = next(result for result in results if result["verdict"] == verdict)
-    record = requirements[check.requirement]
+    record = requirements[decisive.pop("broken", "") or check.requirement]
     return CheckReport(
         id=check.id,
-        requirement=check.requirement,
+        requirement=record.id,
         level=record.level,
         since=max(check.since, record.since),
         statement=check.statement,
@@ -80,6 +80,7 @@ def _evaluate(
     return {
         "verdict": "pass" if finding.ok else "fail",
         "message": "" if finding.ok else _remark(finding, profile, evidence),
+        "broken": finding.requirement,
         "expected": finding.expected,
         "seen": finding.seen,
         "alternatives": list(finding.alternatives),
@@ -96,7 +97,8 @@ def obstacle_of(profile: Profile, observation: Any) -> tuple[Verdict, str] | Non
 
 def _remark(finding: Finding, profile: Profile, evidence: Any) -> str:
     """What helps to understand a failed check beside expected and seen."""
-    remarks = profile.remarks(evidence)
+    remarks = [finding.about] if finding.about else []
+    remarks += profile.remarks(evidence)
     if len(remarks) > _REMARKS:
         remarks[_REMARKS:] = [f"and {len(remarks) - _REMARKS} more of the kind"]
     if finding.alternatives:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from looptck.contract.ag03 import Message, ToolCall, ToolResult, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Data(BaseModel):
@@ -194,10 +194,13 @@ class ScenarioError(Exception):
     """A scenario file that cannot be used; the text is one line that says where and why."""
 
 
-def load_scenario(text: str, source: str) -> Scenario:
-    """Read a scenario from JSON. Raises `ScenarioError` naming `source` and the path of the first bad key."""
+def load_scenario(text: str, source: str, read: Callable[[str], Any] = Scenario.model_validate_json) -> Any:
+    """Read a scenario from JSON, by `read` of its profile, that of ag03 where none is given.
+
+    Raises `ScenarioError` naming `source` and the path of the first bad key.
+    """
     try:
-        return Scenario.model_validate_json(text)
+        return read(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(_printable(part) for part in first["loc"]) or "the file"

@@ -54,14 +54,15 @@ class ChosenTest:
         return len(self.observed) == len(self.scenarios)
 
 
-def choose(profile: str, pattern: str, seed: int) -> list[ChosenTest]:
+def choose(profile: str, pattern: str, seed: int, exact: Sequence[str] = ()) -> list[ChosenTest]:
     """The tests and checks whose name or id contains `pattern`, or matches it as a glob; all for an empty one.
 
-    A pattern that is the whole name of one chooses that alone: this is how a report says to repeat a failure. Raises
-    `NothingChosenError` where there is none.
+    A pattern that is the whole name of one, or of one of `exact` beside them, chooses that alone: this is how a report
+    says to repeat a failure. Raises `NothingChosenError` where there is none.
     """
     chosen = []
     whole = any(pattern in {test.name, *(check.id for check in test.checks)} for test in tests_of(profile))
+    whole = whole or pattern in exact
     matches = str.__eq__ if whole else _matches
     for test in tests_of(profile):
         checks = [check for check in test.checks if matches(pattern, test.name) or matches(pattern, check.id)]
@@ -73,6 +74,17 @@ def choose(profile: str, pattern: str, seed: int) -> list[ChosenTest]:
         msg = f"no test and no check of {profile} matches {pattern!r}; --list shows them"
         raise NothingChosenError(msg)
     return chosen
+
+
+def matching(chosen: ChosenTest, pattern: str) -> ChosenTest | None:
+    """Of a test that is no part of the suite what the pattern chooses, as `choose` does; None for nothing."""
+    exact = any(check.id == pattern for check in chosen.checks)
+    checks = [one for one in chosen.checks if one.id == pattern or (not exact and _matches(pattern, one.id))]
+    if _matches(pattern, chosen.test.name):
+        checks = chosen.checks
+    wanted = {name for check in checks for name in check.on}
+    scenarios = [scenario for scenario in chosen.scenarios if scenario.name in wanted]
+    return ChosenTest(chosen.profile, chosen.test, list(checks), scenarios) if checks else None
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -200,7 +212,8 @@ def report(
     `asked` is the isolation that the user asked for, `requirements` the version of the set that decides, the newest
     where None.
     """
-    in_order = sorted(tests, key=lambda test: [known.name for known in tests_of(profile)].index(test.name))
+    places = {known.name: place for place, known in enumerate(tests_of(profile))}
+    in_order = sorted(tests, key=lambda test: places.get(test.name, len(places)))
     checks = [check for test in in_order for check in test.checks]
     verdict = verdict_of(checks)
     if all(check.verdict == "skip" for check in checks):

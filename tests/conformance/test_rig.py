@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from looptck.observe.rig import Rig
 from looptck.scenario import Call, Invocation, Said, Scenario
-from looptck_fakes import ToolEnded, ToolStarted
+from looptck_fakes import ToolEnded
 
 CALLS = tuple(Call(id=f"call_{number}", name="look_up") for number in range(3))
 WAITING = Call(id="call_3", name="send", verdict="need_approval", marker="approve")
@@ -24,6 +26,11 @@ def answers(number: int) -> tuple[Said, ...]:
     return tuple(Said(role="tool", tool_call_id=call.id) for call in CALLS[:number])
 
 
+def ended(run: int, at: int) -> ToolEnded:
+    """The end of a tool run."""
+    return ToolEnded(at, run, "returned")
+
+
 def test_calls_that_the_input_answers_are_not_waited_for() -> None:
     # A loop that polls took a second for each tool that was released, since more of them were thought to come.
     assert rig_of(PROPOSED, *answers(3), Said()).target_in_flight() == 0
@@ -40,9 +47,8 @@ def test_an_approved_call_is_waited_for_and_another_is_not() -> None:
 
 def test_what_ended_in_an_earlier_invocation_is_not_counted() -> None:
     rig = rig_of(PROPOSED)
-    for number, call in enumerate(CALLS):
-        rig.recorder.begin("tool", lambda at, run, call=call: ToolStarted(at, run, call.call()))
-        rig.recorder.add(lambda at, number=number: ToolEnded(at, number, "returned"))
+    for number in range(len(CALLS)):
+        rig.recorder.add(partial(ended, number))
     assert rig.target_in_flight() == 0
     rig.begin([0])
     assert rig.target_in_flight() == 3

@@ -73,8 +73,10 @@ def _verbs() -> None:
     from looptck.cli import (  # noqa: PLC0415 - they import this module
         check,  # noqa: F401
         explain,  # noqa: F401
+        fuzz,  # noqa: F401
         init,  # noqa: F401
         mutants,  # noqa: F401
+        replay,  # noqa: F401
         scenario,  # noqa: F401
         serve_model,  # noqa: F401
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -33,7 +33,8 @@ from looptck.cli.outputs import Outputs
 from looptck.report.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -45,8 +46,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """How to run: what the options say beside the target and the outputs. `known` maps check ids to reasons."""
+class Plan:
+    """How to run: what the options say beside the target and the outputs. `known` maps check ids to reasons.
+
+    `files` maps the ids of checks that come from scenario files to those, and `folder` is the one they were all in.
+    """
 
     profile: str
     seed: int
@@ -55,16 +59,18 @@ class _Plan:
     limit: float
     pinned: int
     known: dict[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
 
 
-_TargetArgument: TypeAlias = Annotated[
+TargetArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         help="reference, FILE.py[:Name] (Agent where not named), package.module:Name, or adapter:NAME. "
         "What it names is a loop's class, an adapter, or what makes one."
     ),
 ]
-_IsolationOption: TypeAlias = Annotated[
+IsolationOption: TypeAlias = Annotated[
     Literal["auto", "fork", "process", "none"],
     typer.Option(
         help="fork: a child for each scenario; process: fresh interpreters, an import each, for many scenarios; "
@@ -76,7 +82,7 @@ _IsolationOption: TypeAlias = Annotated[
 
 @app.command()
 def check(
-    target: _TargetArgument = "",
+    target: TargetArgument = "",
     *,
     profile: ProfileOption = "ag03",
     select: Annotated[
@@ -94,8 +100,12 @@ def check(
     requirements: Annotated[
         int | None, typer.Option(min=1, help="Version of the requirements that decides; newer checks are news.")
     ] = None,
+    scenarios: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Scenario files (*.json) to check too, such as `looptck fuzz` saves."),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
-    isolation: _IsolationOption = "auto",
+    isolation: IsolationOption = "auto",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds of real time for one scenario.")] = 10.0,
 ) -> int:
@@ -107,9 +117,11 @@ def check(
     outputs = Outputs(json=json, junit=junit, html=html, folder=report, github=output_format == "github")
     outputs.look()
     number, pinned = drawn(seed), _pinned(profile, requirements)
-    plan = _Plan(profile, number, isolation, jobs, limit, pinned, _known(known_failures, profile))
-    chosen = _chosen(profile, select, number)
-    return _list(chosen) if list_ else _check(_target(target, profile), chosen, plan, outputs)
+    own, files = of_files(profile, _in_folder(scenarios)) if scenarios is not None else (None, {})
+    known = _known(known_failures, profile)
+    plan = Plan(profile, number, isolation, jobs, limit, pinned, known, files, scenarios or "")
+    chosen = _chosen(profile, select, number, own)
+    return _list(chosen) if list_ else run_checks(target_of(target, profile), chosen, plan, outputs)
 
 
 def _pinned(profile: str, version: int | None) -> int:
@@ -131,16 +143,45 @@ def _known(place: str | None, profile: str) -> dict[str, str]:
         raise UsageError(f"--known-failures {error}") from None
 
 
-def _chosen(profile: str, select: str, seed: int) -> list[ChosenTest]:
-    from looptck.session import NothingChosenError, choose  # noqa: PLC0415 - see _pinned
+def _in_folder(folder: str) -> list[Path]:
+    from looptck.oracle.scenarios import files_in  # noqa: PLC0415 - see _pinned
+    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see _pinned
+
+    named("--scenarios", folder)
+    try:
+        return files_in(folder)
+    except ScenarioError as error:
+        raise UsageError(f"--scenarios {error}") from None
+
+
+def of_files(profile: str, files: Sequence[Path]) -> tuple[ChosenTest, dict[str, str]]:
+    """The test of scenario files, and their names by the ids of their checks. Raises `UsageError`."""
+    from looptck.oracle import scenarios  # noqa: PLC0415 - see _pinned
+    from looptck.profile import profile_of  # noqa: PLC0415 - see _pinned
+    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see _pinned
 
     try:
-        return choose(profile, select, seed)
+        found = scenarios.load(profile_of(profile), files)
+    except ScenarioError as error:
+        raise UsageError(f"{error} (read as a scenario of {profile})") from None
+    return scenarios.chosen(profile_of(profile), found), dict(zip(found, map(str, files), strict=True))
+
+
+def _chosen(profile: str, select: str, seed: int, own: ChosenTest | None) -> list[ChosenTest]:
+    """The tests of the suite that are chosen, and that of the user's own scenarios where it is."""
+    from looptck.session import NothingChosenError, choose, matching  # noqa: PLC0415 - see _pinned
+
+    mine = [] if own is None or (found := matching(own, select)) is None else [found]
+    try:
+        return [*choose(profile, select, seed, exact=[check.id for item in mine for check in item.checks]), *mine]
     except NothingChosenError as error:
+        if mine:
+            return mine
         raise UsageError(str(error)) from None
 
 
-def _target(text: str, profile: str) -> Target:
+def target_of(text: str, profile: str) -> Target:
+    """What the user has named. Raises `UsageError` where that is nothing."""
     from looptck.target import REFERENCES, UnknownTargetError, parse_target  # noqa: PLC0415 - see _pinned
 
     if not text:
@@ -161,7 +202,8 @@ def _list(chosen: list[ChosenTest]) -> int:
     return 0
 
 
-def _check(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs) -> int:
+def run_checks(target: Target, chosen: list[ChosenTest], plan: Plan, outputs: Outputs) -> int:
+    """Run the chosen checks, print and write what came of them; the exit code."""
     from looptck.report import github  # noqa: PLC0415 - see _pinned
     from looptck.report.junit import junit_xml  # noqa: PLC0415 - see _pinned
 
@@ -183,7 +225,7 @@ def _html(report: Report, observed: Mapping[str, Observed]) -> str:
     return check_html(report, observed)
 
 
-def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs) -> Report:
+def _run(target: Target, chosen: list[ChosenTest], plan: Plan, outputs: Outputs) -> Report:
     from looptck import session  # noqa: PLC0415 - see _pinned
     from looptck.describe import describe  # noqa: PLC0415 - see _pinned
     from looptck.report.excuses import stale  # noqa: PLC0415 - see _pinned
@@ -212,11 +254,11 @@ def _run(target: Target, chosen: list[ChosenTest], plan: _Plan, outputs: Outputs
         report = _with_diagnosis(report)
         if folder is not None:
             folder.finish(_footer(report))
-    _print(console(quiet=outputs.quiet), report, chosen, description, time.perf_counter() - begun)
+    _print(console(quiet=outputs.quiet), report, chosen, description, plan, time.perf_counter() - begun)
     return report
 
 
-def _once(load: Callable[[], Any], plan: _Plan) -> Callable[[], Any]:
+def _once(load: Callable[[], Any], plan: Plan) -> Callable[[], Any]:
     """In this process a target is imported once, for its description and for all its scenarios."""
     return cache(load) if plan.isolation == "none" else load
 
@@ -232,7 +274,7 @@ def _with_diagnosis(report: Report) -> Report:
 
 
 def _tests(
-    chosen: list[ChosenTest], load: Callable[[], Any], description: Description, plan: _Plan, isolation: Isolation
+    chosen: list[ChosenTest], load: Callable[[], Any], description: Description, plan: Plan, isolation: Isolation
 ) -> Iterator[TestReport]:
     """The report of each test as soon as it is there."""
     from looptck import session  # noqa: PLC0415 - see _pinned
@@ -261,7 +303,7 @@ def _refused(item: ChosenTest, description: Description) -> TestReport:
     return judged(item, {})
 
 
-def _header(target: Target, chosen: list[ChosenTest], plan: _Plan) -> dict[str, Any]:
+def _header(target: Target, chosen: list[ChosenTest], plan: Plan) -> dict[str, Any]:
     from looptck.wire import sayable  # noqa: PLC0415 - see _pinned
 
     return {
@@ -280,7 +322,21 @@ def _footer(report: Report) -> dict[str, Any]:
     return {"verdict": report.verdict, "counts": counts, "stale": report.stale, "exit_code": report.exit_code()}
 
 
-def _print(out: Console, report: Report, chosen: list[ChosenTest], description: Description, seconds: float) -> None:
+def _again(report: Report, plan: Plan, check_id: str) -> str:
+    """The command that repeats a check; one of a scenario file is a replay of that."""
+    from looptck.report.again import again, replayed  # noqa: PLC0415 - see _pinned
+
+    return replayed(report, plan.files[check_id]) if check_id in plan.files else again(report, check_id)
+
+
+def _print(
+    out: Console,
+    report: Report,
+    chosen: list[ChosenTest],
+    description: Description,
+    plan: Plan,
+    seconds: float,
+) -> None:
     from looptck.report.console import (  # noqa: PLC0415 - see _pinned
         print_diagnosis,
         print_excused,
@@ -295,7 +351,8 @@ def _print(out: Console, report: Report, chosen: list[ChosenTest], description: 
     else:
         for test in report.tests:
             print_test(out, test, max(40, *(len(test.name) for test in report.tests)))
-        print_failures(out, report, {item.test.name: item.observed for item in chosen})
+        observed = {item.test.name: item.observed for item in chosen}
+        print_failures(out, report, observed, lambda check_id: _again(report, plan, check_id))
         print_excused(out, report)
         print_diagnosis(out, report)
         seen = [observation for item in chosen for _, observation in item.observed.values()]

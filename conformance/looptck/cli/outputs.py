@@ -83,7 +83,9 @@ class Outputs:
         except FolderError as error:
             raise UsageError(f"--report {error}") from None
 
-    def write(self, *, json: str, junit: Callable[[], str] | None = None, html: Callable[[], str]) -> None:
+    def write(
+        self, *, json: str, junit: Callable[[], str] | None = None, html: Callable[[], str] | None = None
+    ) -> None:
         """Write the reports; those that nobody asked for are not made. Raises `UsageError`."""
         if self.quiet:
             sys.stdout.write(json + "\n")
@@ -91,7 +93,8 @@ class Outputs:
             write("--json", self.json, lambda: json + "\n", self.base)
         if junit is not None:
             write("--junit", self.junit, junit, self.base)
-        write("--html", self.html, html, self.base)
+        if html is not None:
+            write("--html", self.html, html, self.base)
 
     def annotate(self, lines: Callable[[], Sequence[str]], summary: Callable[[], str]) -> None:
         """Print annotations, and append the summary where GitHub Actions wants it.

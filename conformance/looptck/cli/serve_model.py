@@ -84,13 +84,14 @@ def _scenario(file: str) -> Scenario:
     from looptck.scenario import ScenarioError, load_scenario  # noqa: PLC0415 - see _report
 
     try:
-        scenario = load_scenario(Path(file).read_text(encoding="utf-8"), file)
+        scenario: Scenario = load_scenario(Path(file).read_text(encoding="utf-8"), file)
         served = scenario.model_copy(update={"transport": "http"})
-        return load_scenario(served.model_dump_json(), file)  # once more: some have no form over HTTP
+        again: Scenario = load_scenario(served.model_dump_json(), file)  # some have no form over HTTP
     except ScenarioError as error:
         raise UsageError(f"{error}; {_hint(file)}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    return again
 
 
 def _hint(file: str) -> str:

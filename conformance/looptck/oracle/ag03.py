@@ -67,7 +67,10 @@ def _same_input(scenario: Scenario, place: int) -> bool:
 
 
 class _Run:
-    """One run in the making: `lines` are the messages M_t, `made` are the calls that count against their budget."""
+    """One run in the making: `lines` are the messages M_t, `made` are the calls that count against their budget.
+
+    `freed` maps the markers that have freed a call to the number of the turn in which they did so first.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class _Run:
         self.lines = [*self._system(given), *given]
         self.predicted = Predicted(replayed=self.replay is not None)
         self.spent, self.made, self.number = Usage(), 0, 0
-        self.used_markers: Counter[str] = Counter()
+        self.freed: dict[str, int] = {}
         self.max_iter = self._limit(self.options.max_iter, "max_iter")
         self.max_tokens = self._limit(self.options.max_tokens, "max_tokens")
         self.max_tool_calls = self._limit(self.options.max_tool_calls, "max_tool_calls")
@@ -238,20 +241,23 @@ class _Run:
         """Which calls an approved marker frees beside the one that it was given for is open."""
         if marker not in (self.invocation.approvals or ()):
             return False
-        self.used_markers[marker] += 1
-        if resumed and self.used_markers[marker] == 1:
+        turn, earlier = len(self.predicted.rounds), self.freed.get(marker)
+        self.freed.setdefault(marker, turn)
+        if resumed and earlier is None:
             return True
-        scope = self.readings.of("approval-scope", "run", "resumed", "once")
-        return (
-            scope == "run" or (scope == "resumed" and resumed) or (scope == "once" and self.used_markers[marker] == 1)
-        )
+        scope = self.readings.of("approval-scope", "run", "resumed", "call", "turn")
+        return {"run": True, "resumed": resumed, "call": earlier is None, "turn": earlier in {None, turn}}[scope]
 
     def _dispatch(self, round_: Round, planned: tuple[Planned, ...]) -> None:
         """The calls that may run do, each as a step; a step that the runner refuses ends the run."""
         round_.planned, round_.dispatched, round_.replayed = planned, True, self.replay is not None
         names = {one.index: tool_step(self.number, one.index, one.call.name) for one in planned if one.fate == "runs"}
         if self.invocation.runner == "refuse":
-            round_.refused = frozenset(index for index, name in names.items() if name in self.invocation.refuse)
+            refuse = self.invocation.refuse
+            denied = {i: tool_step(self.number, i, one.call.name) for one in planned if (i := one.index) not in names}
+            if set(denied.values()) & set(refuse) and self.readings.of("step-index-in-turn", "none", "step") == "step":
+                names |= denied
+            round_.refused = frozenset(index for index, name in names.items() if name in refuse)
         if self.replay is not None:
             round_.refused = frozenset(index for index, name in names.items() if name not in self.replay)
         if round_.refused:

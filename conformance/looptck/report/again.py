@@ -17,6 +17,14 @@ def typed(target: str) -> str:
     return f"./{target}" if target.startswith("-") else target
 
 
+def replayed(report: Report, file: str) -> str:
+    """The command line that runs the scenario of a file once more."""
+    parts = ["looptck", "replay", quote(typed(report.target)), quote(typed(file)), "--profile", report.profile]
+    parts += ["--limit", f"{report.limit:g}"] if report.limit != LIMIT else []
+    usual = report.isolation == "fork" and report.isolation_asked == "auto"
+    return " ".join(parts + ([] if usual else ["--isolation", report.isolation]))
+
+
 def again(report: Report, check_id: str = "") -> str:
     """The command line; for one check where its id is given. A file of known failures is left out: it only excuses."""
     parts = ["looptck", "check", quote(typed(report.target)), "--profile", report.profile]

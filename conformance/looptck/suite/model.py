@@ -22,12 +22,17 @@ JsonValue: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `expected` and `seen` are JSON values; `alternatives` are further values that would pass."""
+    """What a check found. `expected` and `seen` are JSON values; `alternatives` are further values that would pass.
+
+    A check of many facts says with `requirement` which record broke, and with `about` where; else it is its own.
+    """
 
     ok: bool
     expected: JsonValue
     seen: JsonValue
     alternatives: tuple[JsonValue, ...] = ()
+    requirement: str = ""
+    about: str = ""
 
 
 def equal(expected: JsonValue, seen: JsonValue) -> Finding:

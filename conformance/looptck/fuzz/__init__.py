@@ -1,0 +1,1 @@
+"""The fuzzer: hypothesis makes whole scenarios, the oracle predicts them, and what differs is shrunk."""

@@ -1,0 +1,265 @@
+"""Whole scenarios of ag03 for the fuzzer: a strategy that makes everything which the oracle can predict.
+
+Calls come from a small pool, so that a call is proposed again, twice in a turn, or under the id of another. Limits are
+drawn beside the sums that they are compared with, since it is at their edges that loops go wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
+
+from hypothesis import strategies as st
+
+from looptck.contract.ag03 import DENIED_PREFIX, llm_step, tool_step
+from looptck.fuzz.draws import Draws
+from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAMES = ("look_up", "send", "read_page", "naïve")
+_ARGUMENTS = ("{}", '{"q":"a"}', '{ "b" : 1, "a": [2, null] }', '{"q": "日本 ☂"}')
+_NO_OBJECTS = (None,) * 11 + ('{"q":', "null", "")
+"""Arguments that are no JSON object, where there are such."""
+_TEXTS = ("ok", "done.", "", " \n ", "naïve ☂ 日本", "error: no", '{"ok": true}', "ok", "done.", "long " * 2500)
+_FATES: tuple[dict[str, Any], ...] = (
+    *({},) * 10,
+    {"is_error": True},
+    {"is_error": True},
+    {"verdict": "deny", "reason": "no"},
+    {"verdict": "deny", "reason": "not allowed: ☂"},
+    {"verdict": "deny", "reason": ""},
+    {"verdict": "need_approval", "marker": "approve-a", "reason": "costly"},
+    {"verdict": "need_approval", "marker": "approve-a"},
+    {"verdict": "need_approval", "marker": "approve-b"},
+    {"raises": "out of order"},
+    {"verdict": "raise", "reason": "no policy"},
+)
+_OWN = 4
+_SHAPES = (
+    *((0,), (1,), (0, 1), (1, 0), (2,), (0, 1, 2), (2, 0), (3,), (3, 1, 2), (0, 1, 2, 3), (3, 2, 1, 0)),
+    *((0, 4, 5), (0, 1, 4, 5, 6, 7), (0, 4, 5, 6, 7), tuple(range(4, 16)), (0, 0, 1)),
+)
+"""Turns by the places of their calls: 0 to 3 are the pool's own, gone through again behind their end, and those from 4
+on are further calls like the first, each with an id of its own."""
+_PIECES = (
+    *(("Yes.",), (), ("It ", "is ", "so."), ("",), ("", "a", ""), ("日本",), ("\n",)) * 8,
+    tuple(f"{number} " for number in range(1200)),
+)
+_BESIDE_CALLS = ((), ("One moment.",), ("a", "", "b"))
+_USAGES = (None, (10, 5), (1, 0), (0, 3), (100, 7), (0, 0))
+_ODD: tuple[dict[str, Any], ...] = (
+    *({},) * 30,
+    {"fragments": 2},
+    {"fragments": 3},
+    {"early_usage": Tokens(input=3, output=1)},
+    {"error": "the model is down", "error_at": "before"},
+    {"error": "the model is down", "error_at": "middle", "fragments": 2},
+    {"error": "the model is down", "error_at": "after"},
+)
+_TURNS = (1, 2, 0, 3, 1, 2, 4, 10)
+_DIFFERENT = 4
+"""Turns of a long run that are drawn; behind them it begins again with the first."""
+_SYSTEM = (None, "Be brief.", "", "日本 ☂")
+_CALL_OPTIONS = (None, None, {"temperature": 0.5}, {"stop": ["a", "b"], "n": None})
+_LIMITS = (*((),) * 3, *(("max_iter",), ("max_tokens",), ("max_tool_calls",)) * 3, ("max_tokens", "max_tool_calls"))
+_ALL_LIMITS = ("max_iter", "max_tokens", "max_tool_calls")
+_OFFSETS = (0, 1, -1)
+"""Where a limit lies beside a sum that it is compared with."""
+_READ = (*(("none", False),) * 2, *(("all", False),) * 3, (2, False), ("none", True))
+"""How many events are read, and whether the result is awaited twice."""
+_FINISH: tuple[Literal["at_once", "last", "first"], ...] = ("at_once", "at_once", "last", "first", "at_once")
+_RUNNERS = ("none", "none", "record", "record", "refuse")
+_INPUTS = ("user",) * 4 + (
+    "led",
+    "late system",
+    "answered",
+    "open",
+    "open",
+    "partly open",
+    "answered, user",
+    "assistant",
+)
+_SECOND = ("none", "none", "none", "again", "again", "replay", "follow-up", "resume")
+_SECOND_OF_WAITING = ("resume",) * 6 + ("none", "again")
+
+
+@dataclass(slots=True)
+class _Made:
+    """A scenario in the making: `pool` are its calls, `turns` what the first invocation's model says.
+
+    `open` is the number of calls that the input ends with.
+    """
+
+    draws: Draws
+    pool: list[Call]
+    turns: list[Turn]
+    open: int = 0
+
+
+@st.composite
+def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
+    """Whole scenarios of ag03, each of which the oracle can predict."""
+    draws = Draws(draw)
+    made = _Made(draws, _pool(draws), [])
+    number = draws.of(_TURNS)
+    some = [_turn(made) for _ in range(min(number, _DIFFERENT))]
+    made.turns = (some * number)[:number]
+    if not draws.once_in(16):
+        made.turns.append(_answer(draws))
+    system, call_options, name, gate = draws.each_of(_SYSTEM, _CALL_OPTIONS, (None, "clerk"), (False, False, True))
+    first = _first(made)
+    made.open = sum(len(said.calls) for said in first.messages) if first.messages[-1].role != "user" else 0
+    options = Options(
+        system=system,
+        name=name,
+        call_options=call_options,
+        max_parallel_tools=draws.of((None, 2, 1, 3)),
+        **_limits(made),
+    )
+    return Scenario(
+        name="fuzzed",
+        options=options,
+        gate=gate or any(call.verdict != "allow" for call in made.pool),
+        tracer=draws.once_in(4),
+        finish=draws.of(_FINISH),
+        invocations=(first, *_second(made, first)),
+    )
+
+
+def _pool(draws: Draws) -> list[Call]:
+    """One to four calls that differ in id, name or arguments; now and then all under one id."""
+    pool: dict[tuple[str, str, str], Call] = {}
+    shared = draws.once_in(20)
+    for place in range(1, 2 + draws.of((1, 0, 2, 3))):
+        name, arguments = draws.each_of(_NAMES, _ARGUMENTS)
+        fate: dict[str, Any] = draws.of(_FATES)
+        call = Call(
+            id=f"call_{1 if shared else place}",
+            name=name,
+            arguments=draws.of(_NO_OBJECTS) or arguments,
+            answer=draws.of(_TEXTS),
+            **fate,
+        )
+        pool.setdefault((call.id, call.name, call.arguments), call)
+    return list(pool.values())
+
+
+def _turn(made: _Made) -> Turn:
+    draws, pool = made.draws, made.pool
+    calls = [pool[place % len(pool)] if place < _OWN else _further(pool[0], place) for place in draws.of(_SHAPES)]
+    return Turn(text=draws.of(_BESIDE_CALLS), calls=tuple(calls), **_spending(draws))
+
+
+def _further(call: Call, place: int) -> Call:
+    """A call like another, with an id and an answer of its own."""
+    return call.model_copy(update={"id": f"call_{place + 10}", "answer": f"again {place}"})
+
+
+def _answer(draws: Draws) -> Turn:
+    return Turn(text=draws.of(_PIECES), **_spending(draws))
+
+
+def _spending(draws: Draws) -> dict[str, Any]:
+    """What a reply costs, and what is odd about it."""
+    usage, odd = draws.of(_USAGES), draws.of(_ODD)
+    return odd if usage is None else odd | {"usage": Tokens(input=usage[0], output=usage[1])}
+
+
+def _first(made: _Made) -> Invocation:
+    read: Any
+    read, twice = made.draws.of(_READ)
+    return Invocation(
+        messages=_input(made),
+        turns=tuple(made.turns),
+        approvals=_approvals(made) if made.draws.once_in(6) else None,
+        read=read,
+        result_twice=twice,
+        **_runner(made),
+    )
+
+
+def _approvals(made: _Made) -> tuple[str, ...] | None:
+    """All markers, some, or what is only like one: a part of it, more than it, other letters, another of its fields."""
+    waiting = [call for call in made.pool if call.marker]
+    markers = tuple(sorted({call.marker for call in waiting}))
+    if not waiting:
+        return None
+    call = waiting[0]
+    marker = call.marker
+    near = (marker[:-1], f"{marker}2", marker.upper(), f" {marker} ", call.id, call.name, call.reason)
+    return made.draws.of((*(markers, markers, markers[:1]) * 3, *((text,) for text in near)))
+
+
+def _input(made: _Made) -> tuple[Said, ...]:
+    """A user message; before it perhaps a system message, behind it turns that are answered, or not yet."""
+    draws, kind = made.draws, made.draws.of(_INPUTS)
+    user = Said(content=draws.of(_TEXTS))
+    if kind == "led":
+        return (Said(role="system", content="You are a clerk."), user)
+    if kind == "late system":
+        return (user, Said(role="system", content="You are a clerk."))
+    if kind == "assistant":
+        return (user, Said(role="assistant", content="How many?"), Said(content="Two."))
+    if kind == "user":
+        return (user,)
+    calls = tuple(dict.fromkeys(_turn(made).calls))
+    answers = [_answered(call) for call in calls]
+    left = {"open": 0, "partly open": draws.number(len(calls))}.get(kind, len(calls))
+    behind = (Said(content="And?"),) if kind == "answered, user" else ()
+    return (user, Said(role="assistant", content="", calls=calls), *answers[:left], *behind)
+
+
+def _answered(call: Call) -> Said:
+    text = DENIED_PREFIX + call.reason if call.verdict == "deny" else call.answer
+    return Said(role="tool", content=text, tool_call_id=call.id)
+
+
+def _runner(made: _Made) -> dict[str, Any]:
+    """No step runner, one that records, or one that refuses a step which the run may come to."""
+    runner = made.draws.of(_RUNNERS)
+    if runner != "refuse" or not made.turns:
+        return {"runner": "record" if runner == "refuse" else runner}
+    names = []
+    for number, turn in enumerate(made.turns[:4], 1):
+        names += [llm_step(number), *(tool_step(number, index, call.name) for index, call in enumerate(turn.calls))]
+    return {"runner": runner, "refuse": (made.draws.of(names),)}
+
+
+def _limits(made: _Made) -> dict[str, int]:
+    """Limits at one of the sums, or just beside it; never zero, for what that means is open."""
+    sums = {
+        "max_iter": list(range(1, len(made.turns) + 1)),
+        "max_tokens": list(accumulate(_total(turn) for turn in made.turns)),
+        "max_tool_calls": list(accumulate([made.open, *(len(turn.calls) for turn in made.turns)])),
+    }
+    limits = {}
+    for name in made.draws.of((*_LIMITS, _ALL_LIMITS)):
+        near, offset = made.draws.each_of(sums[name] or [1], _OFFSETS)
+        limits[name] = max(near + offset, 1)
+    return limits
+
+
+def _total(turn: Turn) -> int:
+    usage = turn.usage or turn.early_usage
+    return usage.usage().total if usage is not None else 0
+
+
+def _second(made: _Made, first: Invocation) -> tuple[Invocation, ...]:
+    """A further invocation: resumed with some approvals, the same again, a replay, or a new question."""
+    draws = made.draws
+    kind = draws.of(_SECOND_OF_WAITING if any(call.marker for call in made.pool) else _SECOND)
+    if kind == "resume":
+        approvals = None if draws.once_in(4) else _approvals(made)
+        turns = (_turn(made), _answer(draws)) if draws.once_in(4) else (_answer(draws),)
+        runner: Any = "record" if first.runner != "none" else "none"
+        return (Invocation(continues=0, approvals=approvals, turns=turns, runner=runner, read=first.read),)
+    if kind == "again":
+        return (first.model_copy(update={"reuse_agent": not draws.once_in(3)}),)
+    if kind == "replay" and first.runner == "record":
+        return (first.model_copy(update={"runner": "replay"}),)
+    if kind == "follow-up":
+        return (Invocation(continues=0, messages=(Said(content="And?"),), turns=(_answer(draws),), read=first.read),)
+    return ()

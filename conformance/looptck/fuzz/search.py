@@ -1,0 +1,136 @@
+"""Searches for scenarios in which a loop is not what was predicted, and shrinks what it finds; all by hypothesis.
+
+Each requirement that breaks is a failure of its own, with a type of its own, by which hypothesis tells failures apart:
+one search finds several, and shrinking one does not slip into another. What differs is observed again in a process that
+has run nothing before: only what differs there too is a failure, so that shrinking rests on what can be repeated.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+
+from looptck.oracle.judging import Judged, judge_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from looptck.fuzz.observing import Observing
+    from looptck.profile import Profile
+
+DEFAULT_EXAMPLES = 1_000
+WITHOUT_END = 10**9
+"""Examples of a search that only its time ends."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search found.
+
+    `failures` are the smallest failing scenario and its verdict by what was broken, `should` the requirements of good
+    sense that did not hold, with how often, `unsteady` how often something differed and then, alone, did not.
+    `examples` counts all scenarios that were observed, those of shrinking too, `skipped` those that ask for a feature
+    which the loop lacks; `first` is the number of the first that failed.
+    """
+
+    examples: int = 0
+    skipped: int = 0
+    first: int | None = None
+    failures: dict[str, Judged] = field(default_factory=dict)
+    should: dict[str, int] = field(default_factory=dict)
+    unsteady: int = 0
+    timed_out: bool = False
+
+
+class _DiffersError(Exception):
+    """A scenario in which the loop was not what was predicted."""
+
+
+class _TimeIsUp(BaseException):
+    """The search is to end where it is; hypothesis lets what is no `Exception` through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search: how many examples at most, from which seed, until when (by `time.monotonic`), and what counts.
+
+    With `should` a difference in good sense is a failure like any other; else it is only counted. `lacks` are the
+    features that the loop's adapter says it does not have.
+    """
+
+    seed: int
+    examples: int = DEFAULT_EXAMPLES
+    until: float | None = None
+    should: bool = False
+    shrink: bool = True
+    lacks: frozenset[str] = frozenset()
+
+
+def search(
+    profile: Profile, observing: Observing, plan: Search, progress: Callable[[Found], None] = lambda _found: None
+) -> Found:
+    """Search. `progress` is called after each example. The same seed gives the same examples."""
+    found = Found()
+    phases = (Phase.generate, Phase.shrink) if plan.shrink else (Phase.generate,)
+
+    @seeded(plan.seed)
+    @settings(
+        max_examples=plan.examples,
+        phases=phases,
+        database=None,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(import_module(f"looptck.fuzz.{profile.name}").scenarios())
+    def example(scenario: Any) -> None:
+        if plan.until is not None and time.monotonic() >= plan.until:
+            raise _TimeIsUp
+        _example(profile, observing, plan, found, scenario)
+        progress(found)
+
+    try:
+        example()
+    except _TimeIsUp:
+        found.timed_out = True
+    except (_DiffersError, BaseExceptionGroup) as error:
+        if not found.failures:
+            raise  # not ours
+        del error
+    return found
+
+
+def _example(profile: Profile, observing: Observing, plan: Search, found: Found, scenario: Any) -> None:
+    """Observe and judge one scenario. Raises `_DiffersError` where that is a failure."""
+    if scenario.features() & plan.lacks:
+        found.skipped += 1
+        return
+    found.examples += 1
+    judged = judge_one(profile, scenario, observing.observe(scenario))
+    if not judged.differs:
+        return
+    alone = judge_one(profile, scenario, observing.afresh(scenario))
+    if not alone.differs:
+        found.unsteady += 1
+        return
+    if alone.level == "should" and not plan.should:
+        found.should[alone.broken] = found.should.get(alone.broken, 0) + 1
+        return
+    found.first = found.first or found.examples
+    smallest = found.failures.get(alone.broken)
+    if smallest is None or alone.size() <= smallest.size():
+        found.failures[alone.broken] = alone
+    raise _kind(alone.broken)(alone.broken)
+
+
+@cache
+def _kind(broken: str) -> type[_DiffersError]:
+    """The type of a failure: hypothesis takes failures of different types for different ones."""
+    return type(f"Breaks_{broken}", (_DiffersError,), {})

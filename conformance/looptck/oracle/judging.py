@@ -1,0 +1,68 @@
+"""One observation judged by the oracle: whether it differs, which requirement that breaks, and how much it counts.
+
+The same judgement serves the fuzzer, `looptck replay` and scenarios in a folder; for the latter two it is a check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from looptck.judge import obstacle_of
+from looptck.oracle import differences
+from looptck.requirements import requirements
+
+if TYPE_CHECKING:
+    from looptck.oracle import Difference
+    from looptck.profile import Profile
+
+
+Level: TypeAlias = Literal["must", "should", "incomplete", "fault"]
+_UNJUDGED: dict[str, tuple[str, Level]] = {"fail": ("crash", "must"), "incomplete": ("limit", "incomplete")}
+"""By what stands in the way of judging a run: what that is called, and how much it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A scenario's observation, judged.
+
+    `broken` is the id of the requirement that does not hold, or `crash` or `limit` where the run could not be judged,
+    for the reason in `why`; it is empty where nothing differs. `level` is that of the requirement; a crash is held
+    against what a loop must do.
+    """
+
+    scenario: Any
+    observation: Any
+    broken: str = ""
+    level: Level = "must"
+    difference: Difference | None = None
+    why: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything is not as predicted."""
+        return bool(self.broken)
+
+    def size(self) -> int:
+        """Characters of the scenario as JSON, defaults left out: of two failures the shorter is the better."""
+        return len(self.scenario.model_dump_json(exclude_defaults=True))
+
+
+def judge_one(profile: Profile, scenario: Any, observation: Any) -> Judged:
+    """Judge an observation. A requirement that a loop must keep comes before one of good sense."""
+    obstacle = obstacle_of(profile, observation)
+    if obstacle is not None:
+        verdict, why = obstacle
+        broken, level = _UNJUDGED.get(verdict, ("fault", "fault"))
+        return Judged(scenario, observation, broken, level, why=why)
+    found = worst_of(profile, differences(profile, scenario, observation))
+    if found is None:
+        return Judged(scenario, observation)
+    return Judged(scenario, observation, found.requirement, requirements(profile.name)[found.requirement].level, found)
+
+
+def worst_of(profile: Profile, found: tuple[Difference, ...]) -> Difference | None:
+    """The first difference that breaks a must, else the first; None where there is none."""
+    records = requirements(profile.name)
+    musts = (one for one in found if records[one.requirement].level == "must")
+    return next(musts, found[0] if found else None)
