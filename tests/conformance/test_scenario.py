@@ -145,16 +145,6 @@ def test_every_call_of_a_scenario_is_found_once_for_each_place_it_stands(scenari
     assert list(scenario.calls()) == expected
 
 
-@COMMON
-@given(scenarios(), st.integers(0, 3))
-def test_of_an_invocation_the_calls_of_its_first_turns_can_be_told(scenario: Scenario, turns: int) -> None:
-    for run in scenario.invocations:
-        known = [*(call for said in run.messages for call in said.calls)]
-        known += [call for turn in run.turns[:turns] for call in turn.calls]
-        assert list(run.calls(turns)) == known
-        assert list(run.calls(len(run.turns))) == list(run.calls())
-
-
 def test_the_smallest_scenario_is_a_name_and_one_invocation() -> None:
     scenario = load_scenario('{"name": "empty", "invocations": [{}]}', "f")
     assert scenario == Scenario(name="empty", invocations=(Invocation(),))
