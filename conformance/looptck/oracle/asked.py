@@ -91,10 +91,11 @@ class Asked:
     # what follows it
 
     def _dispatched(self, number: int, step: Made) -> Difference | None:
-        """The calls of a step; what is dispatched behind the last step belongs to it."""
+        """The calls of a step; what is dispatched behind the last one belongs to it unless the model is asked again."""
         expected = [call_line(call.ask.call()) for call in step.calls if call.dispatched]
         last = number == len(self.predicted.steps) - 1
-        got = self.dispatched if last else self.dispatched[: len(expected)]
+        goes_on = len(self.seen.requests) > number + 1 and self.dispatched[: len(expected)] == expected
+        got = self.dispatched if last and not goes_on else self.dispatched[: len(expected)]
         self.dispatched = self.dispatched[len(got) :]
         if got != expected:
             cut_off = len(self.seen.requests) == number + 1 and got == expected[: len(got)]

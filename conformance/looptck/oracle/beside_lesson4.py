@@ -1,4 +1,4 @@
-"""An observation of lesson4 beside every prediction of its scenario: how it differs from the one that fits best. Pure."""
+"""An observation of lesson4 beside every prediction of its scenario: how it differs from the best one. Pure."""
 
 from __future__ import annotations
 

@@ -198,8 +198,8 @@ class _Run:
         asks = step.reply.asks
         repeated = self._repeated(asks)
         last = len(asks) if repeated is None else repeated[0]
-        if repeated is not None and last > 0:
-            last = self.readings.of("repeat-before-dispatch", 0, last)
+        if repeated is not None and last > 0 and not self._open("repeat-before-dispatch, call by call"):
+            last = 0
         fatal = next((at for at, ask in enumerate(asks[:last]) if self._outcome(ask) == "fatal"), None)
         ran = last if fatal is None else fatal
         step.calls = (
@@ -279,12 +279,22 @@ def _same_call(scenario: Scenario, readings: Readings) -> Callable[[Ask], str]:
     said. Only where a scenario has two calls that differ in nothing else is the question asked.
     """
     asks = list(scenario.asks())
-    keys = [(numbers, typed) for numbers in ("apart", "as values", "and truths") for typed in (False, True)]
-    kinds = dict.fromkeys(tuple(_alike([_key(ask, *key) for ask in asks])) for key in keys)
-    if len(kinds) <= 1:
+    kinds = [kind for kind in (bool, float) if any(_has(ask.arguments, kind) for ask in asks)]
+    typed = (False, True) if any(ask.opaque for ask in asks) else (False,)
+    keys = [
+        (numbers, opaque) for numbers in ("apart", "as values", "and truths")[: 3 if kinds else 1] for opaque in typed
+    ]
+    if len(keys) == 1 or len({tuple(_alike([_key(ask, *key) for ask in asks])) for key in keys}) == 1:
         return lambda ask: _key(ask, *keys[0])
     chosen = readings.of("repeat-identity", *keys)
     return lambda ask: _key(ask, *chosen)
+
+
+def _has(value: Any, kind: type) -> bool:
+    """Whether a value of that type is anywhere in a JSON value."""
+    if isinstance(value, dict | list):
+        return any(_has(item, kind) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, kind)
 
 
 def _alike(keys: list[str]) -> Iterator[int]:
