@@ -52,7 +52,7 @@ class _DiffersError(Exception):
     """A scenario in which the loop was not what was predicted."""
 
 
-class _TimeIsUp(BaseException):
+class _Enough(BaseException):
     """The search is to end where it is; hypothesis lets what is no `Exception` through."""
 
 
@@ -60,7 +60,7 @@ class _TimeIsUp(BaseException):
 class Search:
     """A search: how many examples at most, from which seed, until when (by `time.monotonic`), and what counts.
 
-    With `should` a difference in good sense is a failure like any other; else it is only counted. `lacks` are the
+    With `one` it ends at the first failure, which is not shrunk. With `should` a difference in good sense is a failure like any other; else it is only counted. `lacks` are the
     features that the loop's adapter says it does not have.
     """
 
@@ -69,6 +69,7 @@ class Search:
     until: float | None = None
     should: bool = False
     shrink: bool = True
+    one: bool = False
     lacks: frozenset[str] = frozenset()
 
 
@@ -92,14 +93,14 @@ def search(
     @given(import_module(f"looptck.fuzz.{profile.name}").scenarios())
     def example(scenario: Any) -> None:
         if plan.until is not None and time.monotonic() >= plan.until:
-            raise _TimeIsUp
+            raise _Enough
         _example(profile, observing, plan, found, scenario)
         progress(found)
 
     try:
         example()
-    except _TimeIsUp:
-        found.timed_out = True
+    except _Enough:
+        found.timed_out = not plan.one
     except (_DiffersError, BaseExceptionGroup) as error:
         if not found.failures:
             raise  # not ours
@@ -127,6 +128,8 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     smallest = found.failures.get(alone.broken)
     if smallest is None or alone.size() <= smallest.size():
         found.failures[alone.broken] = alone
+    if plan.one:
+        raise _Enough
     raise _kind(alone.broken)(alone.broken)
 
 
