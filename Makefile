@@ -100,7 +100,7 @@ pins: ## resolve the pins again after a change of pyproject.toml (UV_FLAGS=--upg
 .PHONY: clean
 clean: ## remove the environments, caches and results
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* \
-		htmlcov dist build mutants.out mutants.out.old
+		htmlcov dist build mutants.out mutants.out.old looptck.found
 	find $(PACKAGES) tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: .venv

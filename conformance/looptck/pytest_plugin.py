@@ -24,6 +24,8 @@ OPTIONS = {
     "loop_isolation": ("HOW", "fork, process, or none: this process, for debuggers"),
     "loop_limit": ("SECONDS", "real time for one scenario (10)"),
     "loop_requirements": ("N", "version of the requirements that decides; newer checks are news"),
+    "loop_scenarios": ("DIR", "scenario files to judge it on too, as looptck check --scenarios does"),
+    "loop_fuzz": ("N", "so many scenarios of the fuzzer to judge it on too"),
     "loop_known_failures": ("FILE", "check ids and reasons, as TOML: these may fail, and have to"),
 }
 """Every option as its keyword in the ini file, with its placeholder and help; on the command line with hyphens."""

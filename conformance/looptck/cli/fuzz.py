@@ -6,12 +6,12 @@ import sys
 import time
 from contextlib import closing, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from looptck.cli import UsageError, app
-from looptck.cli.check import TargetArgument, of_files, target_of
+from looptck.cli.check import TargetArgument, target_of
 from looptck.cli.ending import insisting
 from looptck.cli.options import JsonOption, ProfileOption, SeedOption, console, drawn, known_profile, named
 from looptck.cli.outputs import Outputs
@@ -69,7 +69,7 @@ def fuzz(
 class _Way:
     """How scenarios are observed, and where those that fail are kept."""
 
-    def __init__(self, isolation: str, limit: float, save: str, *, quiet: bool) -> None:
+    def __init__(self, isolation: Literal["fork", "none"], limit: float, save: str, *, quiet: bool) -> None:
         self.isolation, self.limit, self.save, self.quiet = isolation, limit, Path(save), quiet
 
     def observing(self, profile: Profile, load: Loader) -> Observer | Here:
@@ -96,7 +96,8 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
 
     from looptck.describe import describe  # noqa: PLC0415 - likewise
     from looptck.fuzz.report import refused, report_of  # noqa: PLC0415 - likewise
-    from looptck.fuzz.search import search  # noqa: PLC0415 - likewise
+    from looptck.fuzz.search import keeping_nothing, search  # noqa: PLC0415 - likewise
+    from looptck.fuzz.telling import tell  # noqa: PLC0415 - likewise
     from looptck.profile import profile_of  # noqa: PLC0415 - likewise
     from looptck.target import Loader  # noqa: PLC0415 - likewise
 
@@ -108,6 +109,7 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
         return refused(target.text, name, plan, description.refused)
     plan = replace(plan, lacks=frozenset(description.lacks))
     with (
+        keeping_nothing(),
         insisting() if way.isolation == "none" else nullcontext(),
         closing(way.observing(profile, load)) as observing,
         _progress(shown=way.isolation != "none") as told,
@@ -115,7 +117,7 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
         found = search(profile, observing, plan, told)
     files = _saved(found, name, way)
     report = report_of(target.text, name, plan, found, files, time.perf_counter() - begun)
-    _print(report, found, profile, way, files)
+    tell(out, report, found, profile, way.isolation, way.limit)
     return report
 
 
@@ -142,37 +144,9 @@ def _progress(*, shown: bool) -> Iterator[Callable[[Found], None]]:
 
 def _saved(found: Found, profile: str, way: _Way) -> dict[str, str]:
     """Keeps each failing scenario; the files by what was broken. Raises `UsageError` where one cannot be written."""
-    from looptck.fuzz.saved import save  # noqa: PLC0415 - likewise
+    from looptck.fuzz.telling import keep  # noqa: PLC0415 - likewise
 
     try:
-        return {
-            broken: str(save(way.save, f"{profile}-{broken}", judged.scenario))
-            for broken, judged in found.failures.items()
-        }
+        return keep(found, profile, way.save)
     except OSError as error:
         raise UsageError(f"--save {way.save}: {error.strerror}") from None
-
-
-def _print(report: FuzzReport, found: Found, profile: Profile, way: _Way, files: dict[str, str]) -> None:
-    """Each failure as a worked example, as `check` tells one; then a line of what was done."""
-    from looptck import session  # noqa: PLC0415 - likewise
-    from looptck.report.again import replayed  # noqa: PLC0415 - likewise
-    from looptck.report.console import print_failures  # noqa: PLC0415 - likewise
-
-    out = console(quiet=way.quiet)
-    if found.failures:
-        test, names = of_files(profile.name, [Path(file) for file in files.values()])
-        for scenario, judged in zip(test.scenarios, found.failures.values(), strict=True):
-            test.observed[scenario.name] = (scenario, judged.observation)
-        told = session.report(
-            [session.judged(test, {})],
-            target=report.target,
-            profile=profile.name,
-            seed=report.seed,
-            isolation="none" if way.isolation == "none" else "fork",
-            limit=way.limit,
-        )
-        observed: dict[str, Any] = {test.test.name: test.observed}
-        print_failures(out, told, observed, lambda check_id: replayed(told, names[check_id]))
-    for line in report.lines():
-        out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -8,18 +8,21 @@ has run nothing before: only what differs there too is a failure, so that shrink
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from looptck.oracle.judging import Judged, judge_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from looptck.fuzz.observing import Observing
     from looptck.profile import Profile
@@ -60,8 +63,8 @@ class _Enough(BaseException):
 class Search:
     """A search: how many examples at most, from which seed, until when (by `time.monotonic`), and what counts.
 
-    With `one` it ends at the first failure, which is not shrunk. With `should` a difference in good sense is a failure like any other; else it is only counted. `lacks` are the
-    features that the loop's adapter says it does not have.
+    With `one` it ends at the first failure, which is not shrunk. With `should` a difference in good sense is a failure
+    like any other; else it is only counted. `lacks` are the features that the loop's adapter says it does not have.
     """
 
     seed: int
@@ -71,6 +74,17 @@ class Search:
     shrink: bool = True
     one: bool = False
     lacks: frozenset[str] = frozenset()
+
+
+@contextmanager
+def keeping_nothing() -> Iterator[None]:
+    """While it lasts, what hypothesis keeps for later runs goes to a folder that is then gone, not to the user's."""
+    with TemporaryDirectory(prefix="looptck-") as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 def search(
@@ -117,12 +131,12 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     judged = judge_one(profile, scenario, observing.observe(scenario))
     if not judged.differs:
         return
+    if judged.level == "should" and not plan.should:
+        found.should[judged.broken] = found.should.get(judged.broken, 0) + 1
+        return
     alone = judge_one(profile, scenario, observing.afresh(scenario))
     if not alone.differs:
         found.unsteady += 1
-        return
-    if alone.level == "should" and not plan.should:
-        found.should[alone.broken] = found.should.get(alone.broken, 0) + 1
         return
     found.first = found.first or found.examples
     smallest = found.failures.get(alone.broken)

@@ -13,7 +13,7 @@ import pytest
 from looptck.adapter import NoInterfaceError
 from looptck.adapting import NoAdapterError, called, looking
 from looptck.profile import profile_of
-from looptck.pytest_suite.items import CheckItem, items
+from looptck.pytest_suite.items import items
 from looptck.pytest_suite.plugin import plugin_of
 from looptck.pytest_suite.settings import Given, known_target, settings
 from looptck.pytest_suite.suite import Suite
@@ -47,7 +47,7 @@ class Embedded(pytest.File):
         super().__init__(**rest)
         self._request = request
 
-    def collect(self) -> Iterator[CheckItem]:
+    def collect(self) -> Iterator[pytest.Item]:
         """The checks. What is wrong with the request is one line."""
         try:
             suite = self._suite()

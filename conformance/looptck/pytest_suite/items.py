@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from looptck.pytest_suite.suite import Judgement, Suite
     from looptck.suite.model import Check, Finding, Test
 
+FUZZED = "test_fuzzed[fuzz/as-predicted]"
+"""The name of the item that searches."""
 MARKERS = {
     "looptck(test, section, level)": "a check of an agent loop, by its test, the section and whether it is a must",
     "looptck_must": "a check of something that the specification says",
@@ -116,13 +118,17 @@ def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], summary: str
     return shown
 
 
-def items(parent: pytest.Collector, suite: Suite) -> Iterator[CheckItem]:
-    """The items of a suite, in the order of the specification."""
-    for test in suite.profile.tests:
+def items(parent: pytest.Collector, suite: Suite) -> Iterator[pytest.Item]:
+    """The items of a suite, in the order of the specification; then the user's own scenarios, and the fuzzer's."""
+    for test in suite.tests:
         for check in test.checks:
             name = item_name(test, check)
             whole = f"{parent.nodeid}::{name}"  # as text, since pytest takes ids apart as text: --lf compares the parts
             yield CheckItem.from_parent(parent, name=name, nodeid=whole, suite=suite, test=test, check=check)
+    if suite.settings.fuzz:
+        from looptck.pytest_suite.fuzzed import FuzzItem  # noqa: PLC0415 - hypothesis is heavy, and an extra
+
+        yield FuzzItem.from_parent(parent, name=FUZZED, nodeid=f"{parent.nodeid}::{FUZZED}", suite=suite)
 
 
 def item_name(test: Test, check: Check) -> str:

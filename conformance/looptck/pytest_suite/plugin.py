@@ -9,7 +9,7 @@ import pytest
 
 import looptck
 from looptck.pytest_plugin import SUITE
-from looptck.pytest_suite.items import MARKERS, CheckError, CheckItem, item_name, items, without_traceback
+from looptck.pytest_suite.items import FUZZED, MARKERS, CheckError, item_name, items, without_traceback
 from looptck.pytest_suite.settings import SEED, given, known_target, seed_of, settings
 from looptck.pytest_suite.suite import Suite
 from looptck.target import Loader
@@ -75,7 +75,7 @@ class SuiteFolder(pytest.Directory):
         super().__init__(**rest)
         self.suite, self.chosen = suite, chosen
 
-    def collect(self) -> Iterator[CheckItem]:
+    def collect(self) -> Iterator[pytest.Item]:
         """The checks; those that the command line names, where it does."""
         for item in items(self, self.suite):
             if not self.chosen or self.chosen & {item.name, item.name.partition("[")[0]}:
@@ -125,7 +125,8 @@ def _chosen(config: pytest.Config, suite: Suite) -> frozenset[str]:
     split = [str(argument).partition("::") for argument in config.args]
     config.args[:] = [place if place == SUITE else f"{place}{colons}{name}" for place, colons, name in split]
     chosen = {name for place, _, name in split if place == SUITE}
-    known = {item_name(test, check) for test in suite.profile.tests for check in test.checks}
+    known = {item_name(test, check) for test in suite.tests for check in test.checks}
+    known |= {FUZZED} if suite.settings.fuzz else set()
     for name in chosen - known - {one.partition("[")[0] for one in known} - {""}:
         raise pytest.UsageError(
             f"there is no {SUITE}::{name} in {suite.profile.name}; --collect-only shows what there is"

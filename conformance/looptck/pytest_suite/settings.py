@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from looptck.observe import LIMIT
-from looptck.profile import PROFILES
+from looptck.oracle.scenarios import files_in, load
+from looptck.profile import PROFILES, profile_of
 from looptck.report.excuses import KnownFailuresError, load_known
 from looptck.report.model import Isolation
 from looptck.requirements import version_asked
+from looptck.scenario import ScenarioError
 from looptck.suite import SEEDS
 from looptck.target import REFERENCES, UnknownTargetError, parse_target, split_target
 
@@ -36,6 +38,7 @@ class Settings:
 
     `isolation` is None where nobody asked for one. `limit` is in seconds, `pinned` the version of the requirements that
     decides, `known` maps check ids to reasons. `jobs` counts children at a time; `worker` tells one of pytest-xdist.
+    `scenarios` are the files of the user's own by the ids of their checks, `fuzz` is a number of the fuzzer's.
     """
 
     profile: str
@@ -46,6 +49,8 @@ class Settings:
     known: Mapping[str, str]
     jobs: int
     worker: bool
+    scenarios: Mapping[str, Path] = field(default_factory=dict)
+    fuzz: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,8 @@ def settings(
         known={} if known is None else _known(known, name),
         jobs=max(1, (os.cpu_count() or 1) // workers),
         worker=bool(worker_input(config)),
+        scenarios=_scenarios(given(config, "loop_scenarios"), name),
+        fuzz=0 if (asked := given(config, "loop_fuzz")) is None else _number(asked, 1),
     )
 
 
@@ -167,6 +174,17 @@ def _pinned(asked: Given | None, profile: str) -> int:
         return version_asked(name, _number(asked, 1))
     except ValueError as error:
         raise asked.wrong(str(error)) from None
+
+
+def _scenarios(asked: Given | None, profile: str) -> dict[str, Path]:
+    """The scenario files of a folder, each of which has been read once, so that what is wrong is told at once."""
+    if asked is None:
+        return {}
+    try:
+        files = files_in(asked.file(asked.text))
+        return dict(zip(load(profile_of(profile), files), files, strict=True))
+    except ScenarioError as error:
+        raise pytest.UsageError(f"{asked.place} {error}") from None
 
 
 def _number(asked: Given, least: int) -> int:

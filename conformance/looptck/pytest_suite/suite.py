@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from looptck import session
 from looptck.describe import Description, describe
 from looptck.endless import Patience
+from looptck.oracle import scenarios
 from looptck.profile import Profile, profile_of
+from looptck.report.again import again as repeated
+from looptck.report.again import replayed
 from looptck.report.excuses import excused, stale
 from looptck.report.text import no_commands, one_line
 from looptck.suite.labels import Labels
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from looptck.judge import Observed
     from looptck.pytest_suite.settings import Settings
-    from looptck.report.model import CheckReport, Isolation, TestReport
+    from looptck.report.model import CheckReport, Isolation, Report, TestReport
     from looptck.suite.model import Check, Test
 
 WIDTH = 140
@@ -68,6 +71,14 @@ class Suite:
         """The specification."""
         return profile_of(self.settings.profile)
 
+    @cached_property
+    def tests(self) -> tuple[Test, ...]:
+        """The tests of the specification, and that of the user's own scenarios."""
+        if not self.settings.scenarios:
+            return self.profile.tests
+        own = scenarios.chosen(self.profile, scenarios.load(self.profile, list(self.settings.scenarios.values())))
+        return (*self.profile.tests, own.test)
+
     def headline(self) -> str:
         """What is judged against what, in one line."""
         with_ = self.settings
@@ -76,7 +87,7 @@ class Suite:
     @cached_property
     def description(self) -> Description:
         """The adapter's name and lacks, or why there is none."""
-        with _own_warnings():
+        with own_warnings():
             return describe(self.load, isolated=self.settings.isolation != "none", limit=self.settings.limit)
 
     @property
@@ -120,8 +131,12 @@ class Suite:
         )
         out = io.StringIO()
         console, seen = Console(file=out, width=WIDTH, color_system=None), {test.name: self._observed[test.name]}
-        print_failures(console, whole, seen, (lambda _check_id: again) if again else None)
+        print_failures(console, whole, seen, lambda check_id: again or self._again(whole, check_id))
         return "\n".join(line.rstrip() for line in no_commands(out.getvalue()).strip().splitlines())
+
+    def _again(self, report: Report, check_id: str) -> str:
+        file = self.settings.scenarios.get(check_id)
+        return repeated(report, check_id) if file is None else replayed(report, str(file))
 
     def _at_once(self, test: Test, check: Check, other_test: Test, other: Check) -> bool:
         """Whether to observe for another check when one is to be judged.
@@ -148,7 +163,7 @@ class Suite:
             chosen.append(session.ChosenTest(self.profile, test, [], scenarios))
         if not chosen:
             return
-        with _own_warnings():
+        with own_warnings():
             with_ = self.settings
             runs = session.observe_all(
                 chosen,
@@ -163,7 +178,7 @@ class Suite:
 
 
 @contextmanager
-def _own_warnings() -> Iterator[None]:
+def own_warnings() -> Iterator[None]:
     """A verdict rests on the loop: filters that make errors of warnings are for the tests around it."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
