@@ -38,9 +38,10 @@ _FATES: tuple[dict[str, Any], ...] = (
     {"verdict": "raise", "reason": "no policy"},
 )
 _OWN = 4
+_TWICE = (0, 0, 1)
 _SHAPES = (
     *((0,), (1,), (0, 1), (1, 0), (2,), (0, 1, 2), (2, 0), (3,), (3, 1, 2), (0, 1, 2, 3), (3, 2, 1, 0)),
-    *((0, 4, 5), (0, 1, 4, 5, 6, 7), (0, 4, 5, 6, 7), tuple(range(4, 16)), (0, 0, 1)),
+    *((0, 4, 5), (0, 1, 4, 5, 6, 7), (0, 4, 5, 6, 7), tuple(range(4, 16)), _TWICE),
 )
 """Turns by the places of their calls: 0 to 3 are the pool's own, gone through again behind their end, and those from 4
 on are further calls like the first, each with an id of its own."""
@@ -51,7 +52,7 @@ _PIECES = (
 _BESIDE_CALLS = ((), ("One moment.",), ("a", "", "b"))
 _USAGES = (None, (10, 5), (1, 0), (0, 3), (100, 7), (0, 0))
 _ODD: tuple[dict[str, Any], ...] = (
-    *({},) * 30,
+    *({},) * 40,
     {"fragments": 2},
     {"fragments": 3},
     {"early_usage": Tokens(input=3, output=1)},
@@ -59,7 +60,7 @@ _ODD: tuple[dict[str, Any], ...] = (
     {"error": "the model is down", "error_at": "middle", "fragments": 2},
     {"error": "the model is down", "error_at": "after"},
 )
-_TURNS = (1, 2, 0, 3, 1, 2, 4, 10)
+_TURNS = (1, 2, 0, 3, 2, 3, 4, 10)
 _DIFFERENT = 4
 """Turns of a long run that are drawn; behind them it begins again with the first."""
 _SYSTEM = (None, "Be brief.", "", "日本 ☂")
@@ -132,7 +133,7 @@ def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
 def _pool(draws: Draws) -> list[Call]:
     """One to four calls that differ in id, name or arguments; now and then all under one id."""
     pool: dict[tuple[str, str, str], Call] = {}
-    shared = draws.once_in(20)
+    shared = draws.once_in(12)
     for place in range(1, 2 + draws.of((1, 0, 2, 3))):
         name, arguments = draws.each_of(_NAMES, _ARGUMENTS)
         fate: dict[str, Any] = draws.of(_FATES)
@@ -149,7 +150,10 @@ def _pool(draws: Draws) -> list[Call]:
 
 def _turn(made: _Made) -> Turn:
     draws, pool = made.draws, made.pool
-    calls = [pool[place % len(pool)] if place < _OWN else _further(pool[0], place) for place in draws.of(_SHAPES)]
+    shape = draws.of(_SHAPES)
+    calls = [pool[place % len(pool)] if place < _OWN else _further(pool[0], place) for place in shape]
+    if shape != _TWICE:
+        calls = list(dict.fromkeys(calls))
     return Turn(text=draws.of(_BESIDE_CALLS), calls=tuple(calls), **_spending(draws))
 
 
@@ -223,7 +227,7 @@ def _runner(made: _Made) -> dict[str, Any]:
     if runner != "refuse" or not made.turns:
         return {"runner": "record" if runner == "refuse" else runner}
     names = []
-    for number, turn in enumerate(made.turns[:4], 1):
+    for number, turn in enumerate(made.turns[:2], 1):
         names += [llm_step(number), *(tool_step(number, index, call.name) for index, call in enumerate(turn.calls))]
     return {"runner": runner, "refuse": (made.draws.of(names),)}
 
@@ -236,6 +240,8 @@ def _limits(made: _Made) -> dict[str, int]:
         "max_tool_calls": list(accumulate([made.open, *(len(turn.calls) for turn in made.turns)])),
     }
     limits = {}
+    if len(made.turns) > _DIFFERENT + 1 and made.draws.once_in(2):
+        return {}  # so long a run is for the limit that it is not given
     for name in made.draws.of((*_LIMITS, _ALL_LIMITS)):
         near, offset = made.draws.each_of(sums[name] or [1], _OFFSETS)
         limits[name] = max(near + offset, 1)

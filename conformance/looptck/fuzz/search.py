@@ -8,16 +8,18 @@ has run nothing before: only what differs there too is a failure, so that shrink
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.internal.conjecture import providers
 
 from looptck.oracle.judging import Judged, judge_one
 
@@ -87,6 +89,18 @@ def keeping_nothing() -> Iterator[None]:
             set_hypothesis_home_dir(None)
 
 
+def _same_for_all() -> AbstractContextManager[object]:
+    """While it lasts, hypothesis draws from the seed alone.
+
+    It now and then draws a constant that stands in a module which happens to be loaded, so that the same seed would
+    give other scenarios inside somebody's pytest, or after an edit.
+    """
+    name = "_maybe_draw_constant"
+    if not hasattr(providers.HypothesisProvider, name):
+        return nullcontext()
+    return mock.patch.object(providers.HypothesisProvider, name, return_value=None)
+
+
 def search(
     profile: Profile, observing: Observing, plan: Search, progress: Callable[[Found], None] = lambda _found: None
 ) -> Found:
@@ -112,7 +126,8 @@ def search(
         progress(found)
 
     try:
-        example()
+        with _same_for_all():
+            example()
     except _Enough:
         found.timed_out = not plan.one
     except (_DiffersError, BaseExceptionGroup) as error:

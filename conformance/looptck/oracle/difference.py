@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from looptck.oracle.predicted import Line
 
 
+ROUND = 10
+"""How far a run has gone with a round."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A difference between what was predicted and what was seen.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from looptck.oracle.difference import Difference, broken_by, same_lines, shown, shown_beside
+from looptck.oracle.difference import ROUND, Difference, broken_by, same_lines, shown, shown_beside
 from looptck.oracle.predicted import reported_twice
 from looptck.suite.evidence import call_line, line, tokens
 
@@ -45,7 +45,7 @@ _LEFT = {
 def differences(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Iterator[Difference]:
     """Every difference in outcome, transcript, usage and what is left over, each by itself."""
     found = [_outcome(predicted, seen), _transcript(predicted, seen), _usage(predicted, invocation, seen)]
-    at = len(predicted.rounds)
+    at = len(predicted.rounds) * ROUND
     for difference in found:
         if difference is not None:
             yield difference.resting_on(predicted.doubtful)
@@ -58,7 +58,7 @@ def differences(predicted: Predicted, invocation: Invocation, seen: InvocationSe
 
 
 def _outcome(predicted: Predicted, seen: InvocationSeen) -> Difference | None:
-    at, requirement = len(predicted.rounds), _ENDS[predicted.ending]
+    at, requirement = len(predicted.rounds) * ROUND, _ENDS[predicted.ending]
     if predicted.ending == "answered" and predicted.answer is not None:
         got = [line(seen.message)] if seen.status == "answered" and seen.message is not None else [ending_of(seen)]
         expected = [line(predicted.answer)]
@@ -131,7 +131,7 @@ def _transcript(predicted: Predicted, seen: InvocationSeen) -> Difference | None
     requirement = broken_by(expected, seen.transcript, _LEFT[predicted.ending])
     if predicted.ending not in {"answered", "max_iter"} and len(seen.transcript) != len(expected):
         requirement = _LEFT[predicted.ending]
-    at = len(predicted.rounds)
+    at = len(predicted.rounds) * ROUND
     return Difference(requirement, "the transcript", shown(expected), shown_beside(expected, seen.transcript), at)
 
 
@@ -146,4 +146,4 @@ def _usage(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -
     if any(reported_twice(turn) for turn in invocation.turns):
         requirement = "usage-last-report-counts"
     expected: list[Any] = [tokens(usage) for usage in predicted.usages]
-    return Difference(requirement, "the usage", expected[0], tokens(seen.usage), len(predicted.rounds))
+    return Difference(requirement, "the usage", expected[0], tokens(seen.usage), len(predicted.rounds) * ROUND)

@@ -6,11 +6,12 @@ rounds themselves have their order.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.ag03 import llm_step
 from looptck.oracle import turns
-from looptck.oracle.difference import Difference, broken_by, same_lines, shown, shown_beside
+from looptck.oracle.difference import ROUND, Difference, broken_by, same_lines, shown, shown_beside
 from looptck.oracle.seen import SeenRound, seen_rounds
 from looptck.suite.evidence import call_line
 
@@ -62,7 +63,7 @@ class Beside:
 
     def _found(self, place: int, requirement: str, about: str, expected: Any, seen: Any) -> Difference:
         doubtful = self.predicted.doubtful if place >= self.predicted.doubtful_from else None
-        return Difference(requirement, about, expected, seen, place).resting_on(doubtful)
+        return Difference(requirement, about, expected, seen, place * ROUND).resting_on(doubtful)
 
     def _round(self, place: int, one: Round) -> Difference | None:
         seen = self.seen[place] if place < len(self.seen) else None
@@ -142,7 +143,8 @@ class Beside:
         found = turns.difference(self.scenario, one, seen, self.predicted.ending, runner=self.runner)
         if found is None:
             return None
-        return self._found(place, found.requirement, found.about, found.expected, found.seen)
+        told = self._found(place, found.requirement, found.about, found.expected, found.seen)
+        return replace(told, at=told.at + found.at)
 
     def _named_twice(self) -> Difference | None:
         """No two steps of a run share a name, whichever number a resumed turn has."""

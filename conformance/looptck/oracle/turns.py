@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import DEFAULT_MAX_PARALLEL_TOOLS, tool_step
@@ -11,6 +12,8 @@ from looptck.suite.evidence import call_line
 from looptck_fakes import GateAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from looptck.oracle.predicted import Ending, Round
     from looptck.oracle.seen import SeenRound
     from looptck.scenario import Scenario
@@ -30,14 +33,21 @@ _RAN_TOO_MUCH = {
 
 
 def difference(scenario: Scenario, one: Round, seen: SeenRound, ending: Ending, *, runner: bool) -> Difference | None:
-    """The first difference of a turn; `runner` tells whether there is a step runner to see its steps."""
-    return (
-        _questions(one, seen)
-        or _runs(one, seen, ending)
-        or _in_flight(scenario, one, seen)
-        or (_steps(one, seen, ending) if runner else None)
-        or _verbatim(one, seen)
+    """The first difference of a turn; `runner` tells whether there is a step runner to see its steps.
+
+    Its `at` is the place of what differs in this list.
+    """
+    looks: tuple[Callable[[], Difference | None], ...] = (
+        lambda: _questions(one, seen),
+        lambda: _runs(one, seen, ending),
+        lambda: _in_flight(scenario, one, seen),
+        lambda: _steps(one, seen, ending) if runner else None,
+        lambda: _verbatim(one, seen),
     )
+    for at, look in enumerate(looks, 1):
+        if (found := look()) is not None:
+            return replace(found, at=at)
+    return None
 
 
 def _questions(one: Round, seen: SeenRound) -> Difference | None:
