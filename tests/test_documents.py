@@ -25,6 +25,7 @@ from looptck.report.diagnosis import diagnosed, headline
 from looptck.requirements import Requirement, requirements
 from looptck.suite import PROFILES
 from looptck.suite.labels import Labels
+from looptck.suite.threads import THREADS
 from looptck_mutants.manifest import Mutant
 from looptck_mutants.matrix import columns_of
 from looptck_mutants.outcome import Fate
@@ -34,6 +35,7 @@ ROOT = Path(__file__).parents[1]
 WITH_CONSOLE = (
     "README.md",
     "CONTRIBUTING.md",
+    "docs/field.md",
     "docs/pytest.md",
     "docs/serve-model.md",
     "docs/your-loop-mutants.md",
@@ -231,6 +233,17 @@ def reading(record: Requirement) -> str:
     return "\n".join([f"`{record.id}`: {record.statement}", "", *(f"* {choice}" for choice in record.alternatives)])
 
 
+def field_table() -> str:
+    """The public bug threads, with the checks that came of them and the mutants that these kill."""
+    lines = ["| thread | what happened | check | mutant |", "|---|---|---|---|"]
+    known = [mutant for profile in PROFILES for mutant in mutants_of(profile)]
+    for thread in THREADS:
+        shown = [mutant.id for mutant in known if mutant.killer is not None and mutant.killer.check in thread.checks]
+        checks = ", ".join(f"`{check}`" for check in thread.checks)
+        lines.append(f"| [{thread.title}]({thread.url}) | {cell(thread.happened)} | {checks} | {', '.join(shown)} |")
+    return "\n".join(lines)
+
+
 def diagnoses(profile: str) -> str:
     """What the wrong loops of the kit's own tests are told, by what is recorded of them."""
     recorded = tomllib.loads(read(f"tests/implementations/{profile.removeprefix('ag03')}/wrong/expected.toml"))
@@ -250,6 +263,7 @@ def cell(text: str) -> str:
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "profiles"): profiles_table,
     ("README.md", "mutants"): named_mutants,
+    ("docs/field.md", "threads"): field_table,
 }
 for each in PROFILES:
     TABLES["docs/mutants.md", f"mutants {each}"] = partial(mutants_table, each)

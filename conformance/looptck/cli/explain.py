@@ -10,6 +10,7 @@ import typer
 from looptck.cli import UsageError, app
 from looptck.cli.options import ProfileOption, known_profile
 from looptck.suite import PROFILES
+from looptck.suite.threads import threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -81,6 +82,9 @@ def _check(test: Test, check: Check, records: Mapping[str, Requirement]) -> Iter
     for alternative in requirement.alternatives:
         yield f"  accepted     {alternative}"
     yield f"  scenarios    {', '.join(check.on)}"
+    for thread in threads_of(check.id):
+        yield f"  thread       {thread.title}: {thread.happened}"
+        yield f"               {thread.url}"
 
 
 def _requirement(requirement: Requirement, checks: list[Check]) -> Iterator[str]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from looptck.requirements import Requirement
 
 _ROWS, _DEEDS, _PAIRS = 12, 12, 20
+BEYOND = "-"
+"""The section of what the specification does not speak of."""
 _OUTPUT = 400
 
 
@@ -82,11 +84,17 @@ class TestView:
 
 @dataclass(slots=True)
 class SectionView:
-    """A section of the specification and its tests."""
+    """A section of the specification and its tests; `-` is none, for tests that the specification does not have."""
 
     name: str
-    numbered: bool
     tests: list[TestView] = field(default_factory=list)
+
+    @property
+    def heading(self) -> str:
+        """What stands above its tests."""
+        if self.name == BEYOND:
+            return "Beyond the specification"
+        return f"Section {self.name}" if self.name[:1].isdigit() else self.name
 
     @property
     def failed(self) -> bool:
@@ -121,7 +129,7 @@ def page_of(report: Report, observed: Mapping[str, Observed]) -> Page:
     }
     sections: dict[str, SectionView] = {}
     for test in sorted(report.tests, key=lambda test: _place(test.section, order)):
-        section = sections.setdefault(test.section, SectionView(test.section, test.section[:1].isdigit()))
+        section = sections.setdefault(test.section, SectionView(test.section))
         section.tests.append(_test(report, test, observed.get(test.name, {})))
     shown = in_words(report.counts) or "no checks"
     checks = [check for section in sections.values() for test in section.tests for check in test.checks]
@@ -136,9 +144,9 @@ def _diagnosis(diagnosis: Diagnosis | None) -> DiagnosisView | None:
 
 
 def _place(section: str, order: Mapping[str, int]) -> tuple[Any, ...]:
-    """Numbers in their natural order, 2.10 behind 2.9; headings in that of the specification."""
+    """Numbers in their natural order, 2.10 behind 2.9; headings in that of the specification; what is of none, last."""
     numbers = [int(number) for number in re.findall(r"\d+", section)] if section[:1].isdigit() else []
-    return (not numbers, numbers, order.get(section, len(order)))
+    return (section == BEYOND, not numbers, numbers, order.get(section, len(order)))
 
 
 def _test(report: Report, test: TestReport, observed: Observed) -> TestView:

@@ -1,9 +1,10 @@
-"""The suite of the profile ag03: the twelve tests of section 4, in the order of the specification."""
+"""The suite of the profile ag03: the twelve tests of section 4 in their order, and one of our own."""
 
 from looptck.suite.ag03 import (
     approvals,  # noqa: F401 - adds its checks to TestGateVerdicts
     budgets,
     end_to_end,
+    field,
     gate,
     hand_example,
     max_iter,
@@ -30,4 +31,5 @@ TESTS = (
     provider_errors.TEST,
     streams.TEST,
     end_to_end.TEST,
+    field.TEST,
 )
