@@ -95,13 +95,13 @@ def test_the_matrix_shows_how_many_checks_of_each_test_failed(shelf: Shelf, caps
     shelf.put("survivor", patch(SAME))
     looptck("--matrix")
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines[2] == "mutant A B C D E F G H I J K L verdict"
+    assert lines[2] == "mutant A B C D E F G H I J K L M verdict"
     first, second, third = (line.split() for line in lines[3:6])
     assert (first[0], first[-1], first[3][-1]) == ("s01", "killed", "*")
     assert first[3] == f"{second[3]}*"
     assert int(second[3]) > 1
     assert second[-2:] == ["by", "others"]
-    assert third == ["survivor", *["·"] * 12, "survived"]
+    assert third == ["survivor", *["·"] * 13, "survived"]
     assert lines[6:9] == ["A TestHandExample", "B TestSystemPrompt", "C TestMaxIterStops"]
 
 

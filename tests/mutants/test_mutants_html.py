@@ -130,7 +130,7 @@ def test_every_mutant_has_a_row_that_leads_to_its_details(profile: str) -> None:
     assert [found["id"] for found, _ in shown.all("details", "id")] == ids
     links = [found["href"].removeprefix("#") for found, _ in shown.all("a", "title")]
     assert links == ids
-    assert [text for found, text in shown.all("span", "class") if found["class"] == "letter"] == list("ABCDEFGHIJKL")
+    assert [text for found, text in shown.all("span", "class") if found["class"] == "letter"] == list("ABCDEFGHIJKLM")
 
 
 def test_a_cell_counts_the_checks_of_its_test_that_failed_and_marks_the_test_of_the_killer() -> None:
@@ -174,7 +174,7 @@ def test_a_column_counts_the_mutants_that_it_noticed_those_meant_for_it_and_thos
     counted = {column.name: (column.noticed, column.meant, column.hit) for column in columns}
     assert counted["TestGateVerdicts"] == (2, 3, 2)
     assert counted["TestHandExample"] == (1, 0, 0)
-    assert [column.letter for column in columns] == list("ABCDEFGHIJKL")
+    assert [column.letter for column in columns] == list("ABCDEFGHIJKLM")
 
 
 @pytest.mark.parametrize("profile", PROFILES)

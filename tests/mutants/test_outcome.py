@@ -159,9 +159,9 @@ def test_the_matrix_marks_the_test_of_the_killer_where_that_failed() -> None:
     found = report(mutant("killed", KILLER, "max-iter/error", OTHER), mutant("by_others", "max-iter/error"))
     lines = printed(print_matrix, found)
     assert [line.split() for line in lines[:3]] == [
-        ["mutant", *"ABCDEFGHIJKL", "verdict"],
-        ["m-killed", "1", "·", "2*", *"·········", "killed"],
-        ["m-by-others", "·", "·", "1", *"·········", "by", "others"],
+        ["mutant", *"ABCDEFGHIJKLM", "verdict"],
+        ["m-killed", "1", "·", "2*", *"··········", "killed"],
+        ["m-by-others", "·", "·", "1", *"··········", "by", "others"],
     ]
     assert lines[3:] == [f"  {chr(65 + n)}  {test.name}" for n, test in enumerate(tests_of("ag03"))]
 
