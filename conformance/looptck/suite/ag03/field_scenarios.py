@@ -1,4 +1,4 @@
-"""The scenarios of TestFromTheField: the situation of each public bug thread of docs/field.md, in the order there."""
+"""The scenarios of TestFromTheField: the situation of each public bug thread of docs/field.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOFT_LIMIT, KEEPS_ASKING = 3, 12
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """All of them."""
     build = _Builder(labels)
-    return (*_limits(build), *_replies(build), *_resumed(build), *_telling(build))
+    return (*_limits(build), *_replies(build), *_continued(build), *_approved(build), *_telling(build))
 
 
 class _Builder:
@@ -139,10 +139,8 @@ def _replies(build: _Builder) -> tuple[Scenario, ...]:
     )
 
 
-def _resumed(build: _Builder) -> tuple[Scenario, ...]:
+def _continued(build: _Builder) -> tuple[Scenario, ...]:
     """Where the bug was in a run that starts from the transcript of another."""
-    asked, first, second = (build.call("need_approval") for _ in range(3))
-    beside = build.call("need_approval")
     return (
         build.scenario(
             "capped-then-asked",
@@ -156,6 +154,19 @@ def _resumed(build: _Builder) -> tuple[Scenario, ...]:
             build.run(build.answer(), continues=0),
             gate=True,
         ),
+        build.scenario(
+            "three-sessions",
+            build.run(build.answer()),
+            *(build.run(build.answer(), continues=place) for place in range(2)),
+            options=Options(system=build.labels.text()),
+        ),
+    )
+
+
+def _approved(build: _Builder) -> tuple[Scenario, ...]:
+    """Where the bug was in a run that is resumed with approvals, or comes after one."""
+    asked, first, second, beside = (build.call("need_approval") for _ in range(4))
+    return (
         build.scenario(
             "approved-then-asked",
             build.run(build.turn(asked, text=build.labels.pieces())),
@@ -174,12 +185,6 @@ def _resumed(build: _Builder) -> tuple[Scenario, ...]:
             build.run(build.turn(build.call("deny"), build.call()), build.turn(beside, build.call("deny"))),
             Invocation(continues=0, approvals=(beside.marker,), turns=(build.answer(),)),
             gate=True,
-        ),
-        build.scenario(
-            "three-sessions",
-            build.run(build.answer()),
-            *(build.run(build.answer(), continues=place) for place in range(2)),
-            options=Options(system=build.labels.text()),
         ),
     )
 
