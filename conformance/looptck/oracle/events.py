@@ -6,9 +6,10 @@ and what is shown of calls that are not dispatched, is open too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from looptck.oracle.difference import Difference
+from looptck.oracle.difference import ROUND, Difference
 from looptck.oracle.predicted import final_usage
 from looptck.suite.evidence import call_line, tokens
 
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
 
 
 def difference(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Difference | None:
-    """The first event that is not as predicted, or is missing; None also where no events were read."""
+    """The first event that is not as predicted, or is missing; None also where no events were read.
+
+    Events are looked at behind what was asked, so a run that differs in them alone has gone with all its rounds.
+    """
     if invocation.read == "none":
         return None
     reader = _Reader(seen.events, partial=invocation.read != "all" and not seen.events_ended)
     found = reader.run(predicted)
     if found is None and invocation.read == "all" and not seen.events_ended:
-        found = Difference("events-closed", "the events", "they end when the run does", "they did not end")
-    return None if found is None else found.resting_on(predicted.doubtful)
+        closed = "they end when the run does", "they did not end"
+        found = Difference("events-closed", "the events", *closed, len(seen.events))
+    if found is None:
+        return None
+    return replace(found, at=len(predicted.rounds) * ROUND + found.at).resting_on(predicted.doubtful)
 
 
 class _Reader:
