@@ -184,6 +184,8 @@ class _Run:
         round_.proposed = calls
         if len({call.id for _, call in calls}) < len(calls):
             self.predicted.doubt("duplicate-ids")
+        if any(_malformed(call) for _, call in calls):
+            self.predicted.doubt("arguments-verbatim")
         stops: list[Ending] = ["tokens"] if self._tokens_passed() else []
         counting = self._counting()
         if counting == "proposed" and self._too_many(len(calls)):
@@ -251,6 +253,8 @@ class _Run:
     def _dispatch(self, round_: Round, planned: tuple[Planned, ...]) -> None:
         """The calls that may run do, each as a step; a step that the runner refuses ends the run."""
         round_.planned, round_.dispatched, round_.replayed = planned, True, self.replay is not None
+        if any(one.call.raises is not None for one in planned if one.fate == "runs"):
+            self.predicted.doubt("tool-raise-is-result")
         names = {one.index: tool_step(self.number, one.index, one.call.name) for one in planned if one.fate == "runs"}
         if self.invocation.runner == "refuse":
             refuse = self.invocation.refuse
@@ -262,10 +266,6 @@ class _Run:
             round_.refused = frozenset(index for index, name in names.items() if name not in self.replay)
         if round_.refused:
             self._end("step", transcripts=self._with_and_without_reply(), usages=(self.spent,))
-        if any(one.call.raises is not None for one in planned if one.fate == "runs"):
-            self.predicted.doubt("tool-raise-is-result")
-        if any(_malformed(one.call) for one in planned):
-            self.predicted.doubt("arguments-verbatim")
         self.predicted.journal |= dict.fromkeys(names.values())
         self.lines += [_answer(one) for one in planned]
 

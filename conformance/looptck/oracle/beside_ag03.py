@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.oracle import endings, events, spans
 from looptck.oracle.ag03 import predict, unpredicted
-from looptck.oracle.difference import Difference, shown, shown_beside
+from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
@@ -60,20 +60,16 @@ def _best(
     seen: InvocationSeen,
     records: Sequence[AnyRecord],
 ) -> tuple[Predicted, tuple[Difference, ...]]:
-    """The prediction that explains an invocation, or the one from which it differs last."""
+    """The prediction that explains an invocation, or the one whose differences are told."""
     best: tuple[Predicted, tuple[Difference, ...]] | None = None
     for predicted in under_all_readings(lambda readings: predict(scenario, place, given, journal, readings)):
         found = _differences(scenario, place, predicted, seen, records)
         if not found:
             return predicted, ()
-        if best is None or _later(found, best[1]):
+        if told_rather("ag03", found, best and best[1]):
             best = predicted, found
     assert best is not None, "there is one reading at least"  # noqa: S101 - an invariant
     return best
-
-
-def _later(found: tuple[Difference, ...], than: tuple[Difference, ...]) -> bool:
-    return (found[0].at, -len(found)) > (than[0].at, -len(than))
 
 
 def _differences(

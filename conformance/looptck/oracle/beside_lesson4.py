@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.lesson4 import Stop
 from looptck.oracle.asked import RUNS, Asked
-from looptck.oracle.difference import Difference
+from looptck.oracle.difference import Difference, told_rather
 from looptck.oracle.fitting import fit, needed
 from looptck.oracle.lesson4 import (
     LEAST_DEFAULT_STEPS,
@@ -46,7 +46,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
     for found in under_all_readings(lambda readings: _differences(scenario, observation, readings)):
         if not found:
             return ()
-        if best is None or (found[0].at, -len(found)) > (best[0].at, -len(best)):
+        if told_rather("lesson4", found, best):
             best = found
     return best or ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from looptck.requirements import requirements
 from looptck.suite.evidence import line
 
 if TYPE_CHECKING:
@@ -35,6 +36,22 @@ class Difference:
     def resting_on(self, record: str | None) -> Difference:
         """The same difference in a run that rests on good sense: it is held against that record."""
         return self if record is None else replace(self, requirement=record)
+
+
+def told_rather(profile: str, found: Sequence[Difference], than: Sequence[Difference] | None) -> bool:
+    """Whether the differences from one prediction are told rather than those from another.
+
+    Whoever reads the specification in a way that leaves nothing broken but good sense breaks no must. Else the prediction
+    that held longest is told, and of two that held as long the one with fewer differences.
+    """
+    if than is None:
+        return True
+    levels = requirements(profile)
+    one, other = (
+        (all(levels[each.requirement].level == "should" for each in side), side[0].at, -len(side))
+        for side in (found, than)
+    )
+    return one > other
 
 
 def same_lines(expected: Sequence[Line], seen: Sequence[Message]) -> bool:
