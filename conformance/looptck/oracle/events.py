@@ -124,7 +124,7 @@ class _Reader:
         """Each call of a dispatched turn, then its result; of one that is not dispatched perhaps the calls."""
         called: list[str] = []
         wanted = {item.index: item for item in one.planned if one.dispatched}
-        calls = {call_line(call.call()) for _, call in one.proposed}
+        calls = [call_line(call.call()) for _, call in one.proposed]
         while (event := self._next()) is not None and event.kind in {"tool_call", "tool_result"}:
             if event.call is None or (told := call_line(event.call)) not in calls:
                 return self._found("events-in-order", f"an event of iteration {one.number}")
@@ -133,10 +133,12 @@ class _Reader:
                 return self._found(requirement, f"iteration {one.number}")
             if event.kind == "tool_call":
                 called.append(told)
+                if called.count(told) > calls.count(told):
+                    return self._found("events-in-order", "each call once")
                 if one.dispatched and not one.refused and not _verdict_fits(one, event, told):
                     return self._found("events-carry-verdict", "the verdict that the gate gave")
             else:
-                found = self._result(event, told, wanted, called)
+                found = self._result(one, event, told, wanted, called)
                 if found is not None:
                     return found
             self.place += 1
@@ -144,15 +146,16 @@ class _Reader:
             return self._found("events-in-order", f"result of {next(iter(wanted.values())).call.id}")
         return None
 
-    def _result(self, event: EventSeen, told: str, wanted: dict[int, Planned], called: list[str]) -> Difference | None:
+    def _result(
+        self, one: Round, event: EventSeen, told: str, wanted: dict[int, Planned], called: list[str]
+    ) -> Difference | None:
+        """A result, once, behind its call; a denied call and those of a resumed turn need not be shown before."""
         item = next(
             (n for n, item in wanted.items() if call_line(item.call.call()) == told and _is_result(item, event)), None
         )
         if item is None:
             return self._found("events-in-order", "the result of a call that ran, once")
-        if told in called:
-            called.remove(told)
-        elif wanted[item].fate != "denied":
+        if told not in called and wanted[item].fate != "denied" and one.ask is not None:
             return self._found("events-in-order", f"call {wanted[item].call.id}, then its result")
         del wanted[item]
         return None
@@ -169,11 +172,10 @@ class _Reader:
 
 
 def _verdict_fits(one: Round, event: EventSeen, told: str) -> bool:
-    verdicts = {
-        {"runs": "allow", "denied": "deny"}.get(item.fate)
-        for item in one.planned
-        if call_line(item.call.call()) == told
-    }
+    """Whether it is the gate's verdict; of an approved call also what became of it."""
+    items = [item for item in one.planned if call_line(item.call.call()) == told]
+    verdicts = {{"runs": "allow", "denied": "deny"}.get(item.fate) for item in items}
+    verdicts |= {item.call.verdict for item in items if item.call.verdict == "need_approval"}
     return event.verdict in verdicts or (event.verdict is None and one.asked == "none") or _raised(one, told)
 
 
