@@ -41,8 +41,8 @@ class Difference:
 def told_rather(profile: str, found: Sequence[Difference], than: Sequence[Difference] | None) -> bool:
     """Whether the differences from one prediction are told rather than those from another.
 
-    Whoever reads the specification in a way that leaves nothing broken but good sense breaks no must. Else the prediction
-    that held longest is told, and of two that held as long the one with fewer differences.
+    Whoever reads the specification in a way that leaves nothing broken but good sense breaks no must. Else the
+    prediction that held longest is told, and of two that held as long the one with fewer differences.
     """
     if than is None:
         return True

@@ -124,26 +124,32 @@ class _Reader:
         """Each call of a dispatched turn, then its result; of one that is not dispatched perhaps the calls."""
         called: list[str] = []
         wanted = {item.index: item for item in one.planned if one.dispatched}
-        calls = [call_line(call.call()) for _, call in one.proposed]
         while (event := self._next()) is not None and event.kind in {"tool_call", "tool_result"}:
-            if event.call is None or (told := call_line(event.call)) not in calls:
-                return self._found("events-in-order", f"an event of iteration {one.number}")
-            if event.iter != one.number:
-                requirement = "events-carry-iter" if one.ask is not None else "resumed-number-everywhere"
-                return self._found(requirement, f"iteration {one.number}")
-            if event.kind == "tool_call":
-                called.append(told)
-                if called.count(told) > calls.count(told):
-                    return self._found("events-in-order", "each call once")
-                if one.dispatched and not one.refused and not _verdict_fits(one, event, told):
-                    return self._found("events-carry-verdict", "the verdict that the gate gave")
-            else:
-                found = self._result(one, event, told, wanted, called)
-                if found is not None:
-                    return found
+            found = self._of_turn(one, event, wanted, called)
+            if found is not None:
+                return found
             self.place += 1
         if wanted and not one.refused and not self._missing():
             return self._found("events-in-order", f"result of {next(iter(wanted.values())).call.id}")
+        return None
+
+    def _of_turn(
+        self, one: Round, event: EventSeen, wanted: dict[int, Planned], called: list[str]
+    ) -> Difference | None:
+        """One event of a turn: a call, or a result, which is then no longer wanted."""
+        calls = [call_line(call.call()) for _, call in one.proposed]
+        if event.call is None or (told := call_line(event.call)) not in calls:
+            return self._found("events-in-order", f"an event of iteration {one.number}")
+        if event.iter != one.number:
+            requirement = "events-carry-iter" if one.ask is not None else "resumed-number-everywhere"
+            return self._found(requirement, f"iteration {one.number}")
+        if event.kind == "tool_result":
+            return self._result(one, event, told, wanted, called)
+        called.append(told)
+        if called.count(told) > calls.count(told):
+            return self._found("events-in-order", "each call once")
+        if one.dispatched and not one.refused and not _verdict_fits(one, event, told):
+            return self._found("events-carry-verdict", "the verdict that the gate gave")
         return None
 
     def _result(
