@@ -64,7 +64,7 @@ class EventSeen:
     error: str | None = None
 
 
-Status = Literal["answered", "failed", "cancelled", "unfinished", "timeout", "no_interface"]
+Status = Literal["answered", "failed", "cancelled", "unfinished", "timeout", "no_interface", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class InvocationSeen:
 
     `began` and `ended` are places in the log. `unfinished`: nothing more could happen and there was no result.
     `timeout`: the real-time limit passed. `no_interface`: the loop lacks a method; `problems` says which, and lists
-    whatever else was odd about the values that the loop gave back.
+    whatever else was odd about the values that the loop gave back. `stopped`: the scenario stopped it, and what it gave
+    back, if anything, is left out.
     """
 
     status: Status

@@ -109,6 +109,21 @@ class Options(Data):
     max_tool_calls: int | None = None
 
 
+class Stop(Data):
+    """Where an invocation is stopped as if its process ended; see `looptck_fakes.StopAt`."""
+
+    after: int = Field(ge=0)
+    lost: bool = False
+    overtaken: bool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Stop:
+        if self.after == 0 and (self.lost or self.overtaken):
+            msg = "after 0 steps there is none to be lost or overtaken"
+            raise ValueError(msg)
+        return self
+
+
 class Invocation(Data):
     """One call of `invoke`.
 
@@ -116,14 +131,19 @@ class Invocation(Data):
     events are read before the result is awaited (none, all, or a number after which the iterator is abandoned).
     `cancel` cancels the caller while a tool runs or while the model's reply is held. `reuse_agent` invokes the agent of
     the invocation before; `alongside` starts together with it, on the same agent.
+
+    A runner that is to `record` or `resume` may `stop`: nothing of that invocation counts from then on. One that is to
+    `resume` goes on from the journal of the invocation before, as `looptck_fakes.DurableRunner` does; `turns` are then
+    those of the whole run, and the model goes on with the first that the journal does not hold.
     """
 
     messages: tuple[Said, ...] = ()
     continues: int | None = None
     turns: tuple[Turn, ...] = ()
     approvals: tuple[str, ...] | None = None
-    runner: Literal["none", "record", "replay", "refuse"] = "none"
+    runner: Literal["none", "record", "replay", "refuse", "resume"] = "none"
     refuse: tuple[str, ...] = ()
+    stop: Stop | None = None
     read: Literal["none", "all"] | Annotated[int, Field(ge=1)] = "none"
     cancel: Literal["never", "tools", "stream"] = "never"
     reuse_agent: bool = False
@@ -156,14 +176,29 @@ class Scenario(Data):
             if invocation.continues is not None and not 0 <= invocation.continues < place:
                 msg = f"invocations.{place}.continues: {invocation.continues} is not an earlier invocation"
                 raise ValueError(msg)
-            if first and (invocation.reuse_agent or invocation.alongside or invocation.runner == "replay"):
-                msg = "invocations.0: the first invocation has none before it to reuse, join or replay"
+            goes_back = invocation.runner in {"replay", "resume"}
+            if first and (invocation.reuse_agent or invocation.alongside or goes_back):
+                msg = "invocations.0: the first invocation has none before it to reuse, join, replay or resume"
                 raise ValueError(msg)
-            if invocation.runner == "replay" and self.invocations[place - 1].runner == "none":
+            if goes_back and self.invocations[place - 1].runner == "none":
                 msg = f"invocations.{place}.runner: the invocation before has no step runner, so there is no journal"
                 raise ValueError(msg)
             if self.transport == "http" and any(turn.hold for turn in invocation.turns):
                 msg = f"invocations.{place}.turns: a reply over HTTP cannot be held"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _stoppable(self) -> Scenario:
+        for place, invocation in enumerate(self.invocations):
+            if invocation.stop is not None and invocation.runner not in {"record", "resume"}:
+                msg = f"invocations.{place}.stop: only a runner that is to record or to resume can be stopped"
+                raise ValueError(msg)
+            if invocation.alongside and (invocation.stop or self.invocations[place - 1].stop):
+                msg = f"invocations.{place}.alongside: an invocation that is stopped has none beside it"
+                raise ValueError(msg)
+            if self.transport == "http" and (invocation.stop or invocation.runner == "resume"):
+                msg = f"invocations.{place}: a run over HTTP can be neither stopped nor resumed"
                 raise ValueError(msg)
         return self
 

@@ -5,6 +5,7 @@ They import the contract alone, may be used from any thread and event loop, and 
 stack with it, and those of the synchronous profile lesson4 are in `looptck_fakes.lesson4`.
 """
 
+from looptck_fakes.durable import DurableRunner, StopAt, UnknownWriteError
 from looptck_fakes.gates import TableGate
 from looptck_fakes.provider import ScriptedProvider, ScriptExhaustedError
 from looptck_fakes.recorder import (
@@ -18,13 +19,14 @@ from looptck_fakes.recorder import (
     ToolEnded,
     ToolStarted,
 )
-from looptck_fakes.runners import RecordingRunner, RefusedStepError, RefusingRunner, ReplayingRunner
+from looptck_fakes.runners import RecordingRunner, RefusedStepError, RefusingRunner, ReplayingRunner, StoppedError
 from looptck_fakes.stage import Held, Stage
 from looptck_fakes.tools import Answer, Raises, RecordingTools
 from looptck_fakes.turns import Turn
 
 __all__ = [
     "Answer",
+    "DurableRunner",
     "GateAsked",
     "Held",
     "ModelAnswered",
@@ -42,8 +44,11 @@ __all__ = [
     "Stage",
     "StepEnded",
     "StepStarted",
+    "StopAt",
+    "StoppedError",
     "TableGate",
     "ToolEnded",
     "ToolStarted",
     "Turn",
+    "UnknownWriteError",
 ]

@@ -91,11 +91,14 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """Step `step` is over: done, given back from the journal, refused by the runner, or ended by its work's error."""
+    """Step `step` is over: done, given back from the journal, refused by the runner, or ended by its work's error.
+
+    Where a run was stopped: `lost` if its work was done and not recorded, `stopped` if it never began.
+    """
 
     at: int
     step: int
-    how: Literal["done", "replayed", "refused", "failed", "cancelled"]
+    how: Literal["done", "replayed", "refused", "failed", "cancelled", "lost", "stopped"]
     type: Literal["step_ended"] = "step_ended"
 
 

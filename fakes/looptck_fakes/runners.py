@@ -19,10 +19,14 @@ class RefusedStepError(Exception):
     """The runner would not run a step."""
 
 
+class StoppedError(Exception):
+    """The run was stopped, as if its process had ended there."""
+
+
 class RecordingRunner:
     """A `StepRunner` that does the work and keeps its value in `journal`, by step name.
 
-    The journal holds the very objects that the steps returned.
+    The journal holds the very objects that the steps returned. `begun` has the kind of every step whose work was begun.
 
         >>> async def work():
         ...     return "sunny"
@@ -36,7 +40,10 @@ class RecordingRunner:
     def __init__(self, *, recorder: Recorder | None = None) -> None:
         self.recorder = recorder if recorder is not None else Recorder()
         self.journal: dict[str, Any] = {}
+        self.begun: dict[str, StepKind] = {}
         self._error: Exception | None = None
+        self._became: dict[str, str] = {}
+        """How a step ended, whatever is raised out of it, or cancels it, afterwards."""
 
     @property
     def steps(self) -> tuple[tuple[str, str], ...]:
@@ -48,7 +55,7 @@ class RecordingRunner:
         step = self.recorder.begin("step", lambda at, step: StepStarted(at, step, name, kind))
         how = "failed"
         try:
-            how, value = await self._perform(name, work)
+            how, value = await self._perform(name, kind, work)
         except Exception as error:
             how = "refused" if isinstance(error, RefusedStepError) or error is self._error else "failed"
             raise
@@ -56,10 +63,12 @@ class RecordingRunner:
             how = "cancelled"
             raise
         finally:
-            self.recorder.add(lambda at: StepEnded(at, step, how))  # type: ignore[arg-type]
+            known = self._became.get(name, how)
+            self.recorder.add(lambda at: StepEnded(at, step, known))  # type: ignore[arg-type]
         return value
 
-    async def _perform(self, name: str, work: Callable[[], Awaitable[T]]) -> tuple[str, T]:
+    async def _perform(self, name: str, kind: StepKind, work: Callable[[], Awaitable[T]]) -> tuple[str, T]:
+        self.begun[name] = kind
         value = await work()
         self.journal[name] = value
         return "done", value
@@ -81,7 +90,12 @@ class ReplayingRunner(RecordingRunner):
         super().__init__(recorder=recorder)
         self.journal.update(journal)
 
-    async def _perform(self, name: str, work: Callable[[], Awaitable[T]]) -> tuple[str, T]:  # noqa: ARG002 - the seam
+    async def _perform(
+        self,
+        name: str,
+        kind: StepKind,  # noqa: ARG002 - the seam
+        work: Callable[[], Awaitable[T]],  # noqa: ARG002 - the seam
+    ) -> tuple[str, T]:
         if name not in self.journal:
             msg = f"the journal has no step {name!r}"
             raise RefusedStepError(msg)
@@ -108,7 +122,7 @@ class RefusingRunner(RecordingRunner):
         self._refuse = refuse
         self._error = error
 
-    async def _perform(self, name: str, work: Callable[[], Awaitable[T]]) -> tuple[str, T]:
+    async def _perform(self, name: str, kind: StepKind, work: Callable[[], Awaitable[T]]) -> tuple[str, T]:
         if name in self._refuse:
             raise self._error or RefusedStepError(f"refused step {name!r}")
-        return await super()._perform(name, work)
+        return await super()._perform(name, kind, work)

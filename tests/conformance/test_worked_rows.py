@@ -12,7 +12,7 @@ from looptck.contract.ag03 import Message
 from looptck.observe import observe_here
 from looptck.report.row import Row
 from looptck.report.worked import rows
-from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
+from looptck.scenario import Call, Invocation, Options, Said, Scenario, Stop, Tokens, Turn
 from looptck.suite.ag03.hand_example import TEST as HAND_EXAMPLE
 from looptck.suite.evidence import Evidence
 from looptck.suite.labels import Labels
@@ -172,3 +172,23 @@ def test_runs_at_once_are_told_apart() -> None:
         ("run 2, model 1", ["gate about call_2: allow", "runs call_2 count"]),
         ("run 2, model 2", ["ends: answered"]),
     ]
+
+
+# a run that was stopped and goes on
+
+
+def test_a_resumed_run_is_told_with_the_replies_that_it_really_got() -> None:
+    stopped = Invocation(messages=USER, turns=(LOOKS, ANSWERS), runner="record", stop=Stop(after=2))
+    resumed = stopped.model_copy(update={"runner": "resume", "stop": None})
+    found = told(Scenario(name="sea", invocations=(stopped, resumed)))
+    assert [(row.step, row.model, row.did) for row in found] == [
+        ("run 1, model 1", 'call_1 = look({"at": "sea"})', ["runs call_1 look", "ends: stopped"]),
+        ("run 2, start", "", ["step llm/1 replayed", "step tool/1/0/look replayed"]),
+        ("run 2, model 2", "'A ship.'", ["ends: answered"]),
+    ]
+
+
+def test_a_lost_outcome_is_told() -> None:
+    stopped = Invocation(messages=USER, turns=(LOOKS, ANSWERS), runner="record", stop=Stop(after=2, lost=True))
+    (row,) = told(Scenario(name="sea", invocations=(stopped,)))
+    assert row.did == ["runs call_1 look", "step tool/1/0/look lost", "ends: stopped"]

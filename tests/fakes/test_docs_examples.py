@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import looptck_fakes
-from looptck_fakes import gates, lesson4, model_app, provider, recorder, runners, server, stage, tools, turns
+from looptck_fakes import durable, gates, lesson4, model_app, provider, recorder, runners, server, stage, tools, turns
 
 PAGE = Path(__file__).parents[2] / "docs" / "fakes.md"
-MODULES = [gates, lesson4, model_app, provider, recorder, runners, server, stage, tools, turns]
+MODULES = [durable, gates, lesson4, model_app, provider, recorder, runners, server, stage, tools, turns]
 
 
 @dataclass(frozen=True)

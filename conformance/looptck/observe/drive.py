@@ -118,6 +118,10 @@ class _Drive:
         outcome = await self.adapter.run(run)
         ended = len(self.rig.recorder)
         in_flight = len(self.rig.recorder.of(ToolStarted)) - len(self.rig.recorder.of(ToolEnded))
+        if (runner := self.rig.stopping()) is not None:
+            runner.stop()
+            self.seen[place] = InvocationSeen("stopped", began, ended, given)
+            return
         self.seen[place] = self._record(outcome, given, run, (began, ended, in_flight), tuple(events))
 
     def _record(
@@ -167,7 +171,7 @@ class _Drive:
 
     async def _watch(self, group: list[int], tasks: dict[int, asyncio.Task[None]]) -> None:
         """Wait until every invocation of the group is over, acting each time nothing more can happen by itself."""
-        cancelled = False
+        cancelled = ended = False
         pending = set(tasks.values())
         while pending:
             quiet = self.loop.quiet(self._patience, lambda: len(self.rig.recorder), self.deadline, self._proof)
@@ -186,8 +190,13 @@ class _Drive:
                 cancelled = True
                 self._cancel(pending)
             elif timed_out or not self._release():
+                if not timed_out and self.rig.stopping():
+                    if ended:
+                        return self._abandon(tasks, "stopped")
+                    ended = self._end_stopped(pending)
+                    continue
                 if self.stuck is not None:
-                    return self._abandon(tasks)
+                    return self._abandon(tasks, self.stuck)
                 self.stuck = "timeout" if timed_out else "unfinished"
                 self.deadline = time.monotonic() + LONG
                 self._cancel(pending)
@@ -214,7 +223,7 @@ class _Drive:
 
     def _proof(self) -> bool:
         """Where nothing is held, the run would be given up: that takes a proof that nothing more can happen."""
-        return not (self.rig.tool_stage.held or self.rig.model_stage.held)
+        return not (self.rig.tool_stage.held or self.rig.model_stage.held or self.rig.stopping())
 
     def _note(self, certainty: Certainty) -> None:
         """What the observation rests on is the least certain of what it rests on anywhere."""
@@ -242,12 +251,24 @@ class _Drive:
         for task in tasks:
             task.cancel()
 
-    def _abandon(self, tasks: dict[int, asyncio.Task[None]]) -> None:
+    def _end_stopped(self, tasks: set[asyncio.Task[None]]) -> bool:
+        """Stop the run that waits for it, or cancel the one that was stopped and goes on waiting; True for the latter.
+
+        A loop that makes its calls one by one never comes to a step that overtakes another.
+        """
+        runner = self.rig.stopping()
+        if runner is not None and not runner.stopped:
+            runner.stop()
+            return False
+        self._cancel(tasks)
+        return True
+
+    def _abandon(self, tasks: dict[int, asyncio.Task[None]], status: Status) -> None:
         """Record what would not even be cancelled."""
         at = len(self.rig.recorder)
         for place, task in tasks.items():
-            if not task.done() and self.stuck is not None:
-                self.seen[place] = InvocationSeen(self.stuck, at, at, (), events=tuple(self.events.get(place, ())))
+            if not task.done():
+                self.seen[place] = InvocationSeen(status, at, at, (), events=tuple(self.events.get(place, ())))
 
     async def _quiet(self, patience: float) -> None:
         await asyncio.wait([self.loop.quiet(lambda: patience, lambda: len(self.rig.recorder), time.monotonic() + LONG)])

@@ -19,7 +19,9 @@ from looptck.contract.ag03 import (
     ToolDefinition,
 )
 from looptck.observe.spans import SpanLog
+from looptck.observe.stopping import until_stopped
 from looptck_fakes import (
+    DurableRunner,
     ModelAnswered,
     ModelAsked,
     Raises,
@@ -30,6 +32,7 @@ from looptck_fakes import (
     ReplayingRunner,
     ScriptedProvider,
     Stage,
+    StopAt,
     TableGate,
     ToolEnded,
 )
@@ -46,6 +49,7 @@ class ScriptedError(Exception):
 
 
 MODEL = "scripted-model"
+UNKNOWN = "the runner refuses a write of unknown outcome"
 
 
 class Rig:
@@ -86,14 +90,24 @@ class Rig:
         names = ("system", "name", "call_options", "max_iter", "max_parallel_tools")
         given = {name: getattr(scenario.options, name) for name in names}
         tokens, tool_calls = scenario.options.max_tokens, scenario.options.max_tool_calls
+        runner = self._runner(place, invocation)
         given |= {
             "budget": None if tokens is None and tool_calls is None else Budget(tokens, tool_calls),
             "gate": self.gate if scenario.gate else None,
-            "step_runner": self._runner(place, invocation),
+            "step_runner": runner,
             "tracer": self.spans.tracer if self.spans is not None else None,
             "approvals": invocation.approvals,
         }
-        return {"provider": self.provider, "tools": self.tools} | {k: v for k, v in given.items() if v is not None}
+        seams = {"provider": self.provider, "tools": self.tools} | {k: v for k, v in given.items() if v is not None}
+        return seams if invocation.stop is None else until_stopped(seams, runner)
+
+    def stopping(self) -> DurableRunner | None:
+        """The runner of an active invocation that has been stopped, or that waits to be."""
+        for place in self.active:
+            runner = self._runners.get(place)
+            if isinstance(runner, DurableRunner) and (runner.stopped or runner.waiting):
+                return runner
+        return None
 
     def begin(self, group: list[int]) -> None:
         """From now on these invocations are made, at once."""
@@ -124,7 +138,9 @@ class Rig:
         runner: RecordingRunner
         if invocation.runner == "none":
             return None
-        if invocation.runner == "record":
+        if invocation.runner == "resume" or invocation.stop is not None:
+            runner = self._durable_runner(place, invocation)
+        elif invocation.runner == "record":
             runner = RecordingRunner(recorder=self.recorder)
         elif invocation.runner == "replay":
             runner = ReplayingRunner(self._runners[place - 1].journal, recorder=self.recorder)
@@ -133,6 +149,14 @@ class Rig:
             self.scripted.append(error)
             runner = RefusingRunner(frozenset(invocation.refuse), error=error, recorder=self.recorder)
         self._runners[place] = runner
+        return runner
+
+    def _durable_runner(self, place: int, invocation: Invocation) -> DurableRunner:
+        """A runner that goes on from the journal before it, if it is to; the model goes on where that ends."""
+        before = self._runners[place - 1] if invocation.runner == "resume" else None
+        at = None if invocation.stop is None else StopAt(**invocation.stop.model_dump())
+        runner = DurableRunner(before, stop=at, error=self._scripted_error(UNKNOWN), recorder=self.recorder)
+        self._served[place] = sum(runner.begun.get(name) == "llm" for name in runner.journal)
         return runner
 
     def fake_turn(self, turn: Turn) -> FakeTurn:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NEVER = "never ended"
 _PREFIX = "agent."
 """What the names of all spans start with: in a bar there is no room for it."""
-_BROKEN = frozenset({"error", "closed", "raised", "cancelled", "refused", "failed", _NEVER})
+_BROKEN = frozenset({"error", "closed", "raised", "cancelled", "refused", "failed", "lost", "stopped", _NEVER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _models(evidence: Evidence, place: int) -> Iterator[tuple[_Stretch, Turn | N
     """The model calls of an invocation, each with the reply that it was given."""
     answered = {r.number: r for r in evidence.observation.records if isinstance(r, ModelAnswered)}
     turns = evidence.asked(place).turns
-    for number, record in enumerate(evidence.requests(place)):
+    for number, record in enumerate(evidence.requests(place), start=evidence.replies_kept(place)):
         yield _Stretch.of(record.at, answered.get(record.number)), turns[number] if number < len(turns) else None
 
 

@@ -30,7 +30,7 @@ def _rows(evidence: Evidence, place: int) -> list[Row]:
     label = f"run {place + 1}, " if many else ""
     seen, turns = evidence.invocation(place), evidence.asked(place).turns
     found = [Row(f"{label}start", _brief(seen.input))]
-    spent, served, deeds = Usage(), 0, _Deeds(_calls_of_others(evidence, place))
+    spent, served, deeds = Usage(), evidence.replies_kept(place), _Deeds(_calls_of_others(evidence, place))
     following = evidence.observation.invocations[place + 1 :]
     last = following[0].began if following and following[0].began >= seen.ended else len(evidence.observation.records)
     for record in evidence.observation.records[seen.began : last]:
@@ -68,7 +68,7 @@ class _Deeds:
                 words = [f"gate about {call.id}: {verdict}"]
             case StepStarted(step=step, name=name):
                 self._steps[step] = name
-            case StepEnded(step=step, how="refused" | "replayed" as how):
+            case StepEnded(step=step, how="refused" | "replayed" | "lost" as how):
                 words = [f"step {self._steps.get(step, step)} {how}"]
             case ModelAnswered(how="error" | "closed" as how):
                 words = [f"reply ended: {how}"]

@@ -54,6 +54,13 @@ class Evidence:
         """The steps, of one invocation or of all."""
         return tuple(r for r in self._span_of(place) if isinstance(r, StepStarted))
 
+    def replies_kept(self, place: int) -> int:
+        """How many replies the journal holds that an invocation resumes from: the model goes on behind them."""
+        if self.asked(place).runner != "resume":
+            return 0
+        how = {record.step: record.how for record in self.observation.records if isinstance(record, StepEnded)}
+        return sum(s.kind == "llm" and how.get(s.step) in {"done", "replayed"} for s in self.steps(place - 1))
+
     def _span_of(self, place: int | None) -> tuple[Any, ...]:
         records = self.observation.records
         if place is None:
