@@ -36,6 +36,7 @@ WITH_CONSOLE = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/field.md",
+    "docs/durable.md",
     "docs/pytest.md",
     "docs/serve-model.md",
     "docs/your-loop-mutants.md",

@@ -1,0 +1,251 @@
+"""The example of a durable runner: killed at any write it loses nothing, and does nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from looptck.contract.ag03 import Message, StepRunner, ToolCall, ToolResult, Usage
+
+FOLDER = Path(__file__).parents[2] / "examples/durable_runner"
+TOOLS = ["book_room", "book_train", "pay"]
+OPENING = 2
+"""Writes that opening a journal takes."""
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[dict[str, ModuleType]]:
+    """The modules of the example, imported as a program beside them would, and forgotten afterwards."""
+    names = ("values", "journal", "trip", "crashes")
+    sys.path.insert(0, str(FOLDER))
+    try:
+        yield {name: __import__(name) for name in names}
+    finally:
+        sys.path.remove(str(FOLDER))
+        for name in names:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(autouse=True)
+def children_find_the_kit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+
+
+@pytest.fixture
+def journals(example: dict[str, ModuleType], tmp_path: Path) -> Any:
+    """Opens the journal of one file, as often as it is asked."""
+
+    @contextmanager
+    def opened(*types: type[Any]) -> Iterator[Any]:
+        with example["journal"].SqliteJournal(tmp_path / "run.db", *types) as journal:
+            yield journal
+
+    return opened
+
+
+# killed
+
+
+def test_killed_before_any_write_a_run_goes_on_loses_nothing_and_does_nothing_twice(
+    example: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    crashes = example["crashes"]
+    (whole := tmp_path / "whole").mkdir()
+    code, expected = crashes.start(whole)
+    assert (code, expected.splitlines()[-2:]) == (0, ["assistant Booked and paid.", "usage     33 / 15"])
+    last, killed, looked = 0, True, []
+    while killed:
+        last += 1
+        (folder := tmp_path / str(last)).mkdir()
+        killed, seen, printed, deeds = crashes.crash(folder, last)
+        looked.append(seen)
+        assert printed == expected
+        assert sorted(deed for deed in deeds if deed in TOOLS) == TOOLS
+        asked = [deed for deed in deeds if deed.startswith("model")]
+        assert sorted(set(asked)) == ["model 1", "model 2", "model 3"]
+        assert len(asked) <= 4  # the one reply that was under way is read again
+    assert last == 22  # opening, the input, and of each step two writes of the journal and one of the world
+    assert {part.rpartition(" was")[2] for each in looked if each for part in each.split(", ")} == {
+        " done",
+        " not done",
+    }
+
+
+def test_a_run_that_is_killed_after_every_third_write_comes_to_its_end(
+    example: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    crashes, printed = example["crashes"], ""
+    for _ in range(30):
+        code, printed = crashes.start(tmp_path, OPENING + 4)
+        if code == crashes.REFUSED:
+            assert crashes.look(tmp_path)
+        elif code == 0:
+            break
+    assert "Booked and paid." in printed
+    assert sorted(deed for deed in crashes.World(tmp_path / "world.db").deeds() if deed in TOOLS) == TOOLS
+
+
+# one step
+
+
+async def nobody() -> Any:
+    raise AssertionError("nobody may do this work again")
+
+
+async def paid() -> ToolResult:
+    return ToolResult("paid")
+
+
+async def breaks() -> ToolResult:
+    raise ConnectionError("the line went dead")
+
+
+def run(journal: StepRunner, name: str, kind: Any, work: Any) -> Any:
+    return asyncio.run(journal.run(name, kind, work))
+
+
+def test_a_recorded_step_is_given_back_by_the_next_process(journals: Any) -> None:
+    with journals() as journal:
+        assert run(journal, "tool/1/0/pay", "tool", paid) == ToolResult("paid")
+    with journals() as journal:
+        assert run(journal, "tool/1/0/pay", "tool", nobody) == ToolResult("paid")
+
+
+def test_a_write_of_unknown_outcome_is_refused_and_the_error_says_which(
+    journals: Any, example: dict[str, ModuleType]
+) -> None:
+    unknown = example["journal"].UnknownWriteError
+    with journals() as journal:
+        with pytest.raises(ConnectionError):
+            run(journal, "tool/1/0/pay", "tool", breaks)
+        with pytest.raises(unknown, match=r"step 'tool/1/0/pay' had begun .* settle\(step, result\)"):
+            run(journal, "tool/1/0/pay", "tool", nobody)
+    with journals() as journal:
+        assert journal.unknown() == ["tool/1/0/pay"]
+        with pytest.raises(unknown) as refused:
+            run(journal, "tool/1/0/pay", "tool", nobody)
+        assert refused.value.step == "tool/1/0/pay"
+
+
+def test_what_somebody_saw_settles_it(journals: Any) -> None:
+    with journals() as journal:
+        for name in ("tool/1/0/pay", "tool/1/1/pay"):
+            with pytest.raises(ConnectionError):
+                run(journal, name, "tool", breaks)
+        journal.settle("tool/1/0/pay", ToolResult("paid"))
+        journal.forget("tool/1/1/pay")
+        assert journal.unknown() == []
+        assert run(journal, "tool/1/0/pay", "tool", nobody) == ToolResult("paid")
+        assert run(journal, "tool/1/1/pay", "tool", paid) == ToolResult("paid")
+
+
+@pytest.mark.parametrize("step", ["tool/1/0/pay", "tool/9/0/none", "llm/1"])
+def test_only_a_write_of_unknown_outcome_is_settled(journals: Any, example: dict[str, ModuleType], step: str) -> None:
+    with journals() as journal:
+        run(journal, "tool/1/0/pay", "tool", paid)
+        with pytest.raises(ConnectionError):
+            run(journal, "llm/1", "llm", breaks)
+        for tell, result in ((journal.settle, [ToolResult("no")]), (journal.forget, [])):
+            with pytest.raises(example["journal"].JournalError, match="is no write of unknown outcome"):
+                tell(step, *result)
+
+
+def test_a_model_step_without_outcome_is_done_again(journals: Any) -> None:
+    with journals() as journal, pytest.raises(ConnectionError):
+        run(journal, "llm/1", "llm", breaks)
+    with journals() as journal:
+        assert run(journal, "llm/1", "llm", paid) == ToolResult("paid")
+
+
+def test_the_first_input_is_the_input(journals: Any) -> None:
+    first = (Message("user", "hello"),)
+    with journals() as journal:
+        assert journal.input(first) == first
+    with journals() as journal:
+        assert journal.input((Message("user", "another"),)) == first
+
+
+# a file that cannot be used
+
+
+def test_two_processes_do_not_share_a_journal(journals: Any, tmp_path: Path) -> None:
+    code = "import sys; from journal import *\ntry: SqliteJournal(sys.argv[1])\nexcept JournalError as e: print(e)"
+    command = [sys.executable, "-c", code, str(tmp_path / "run.db")]
+    with journals():
+        ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{tmp_path / 'run.db'}: database is locked\n"
+
+
+def test_a_file_that_is_no_journal_is_refused(journals: Any, example: dict[str, ModuleType], tmp_path: Path) -> None:
+    (tmp_path / "run.db").write_text("a list of things to do\n" * 100)
+    with pytest.raises(example["journal"].JournalError, match=r"run\.db: file is not a database"), journals():
+        pass
+
+
+def test_a_step_of_another_kind_is_refused(journals: Any, example: dict[str, ModuleType]) -> None:
+    with journals() as journal:
+        run(journal, "llm/1", "llm", paid)
+        with pytest.raises(example["journal"].JournalError, match="recorded as one of kind llm, not tool"):
+            run(journal, "llm/1", "tool", nobody)
+
+
+# values
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a step of some loop returns."""
+
+    message: Message
+    usage: Usage
+
+
+def test_a_value_that_could_not_be_read_back_is_refused_and_then_unknown(
+    journals: Any, example: dict[str, ModuleType]
+) -> None:
+    async def reply() -> Reply:
+        return Reply(Message("assistant", "hi"), Usage(1, 2))
+
+    with journals() as journal, pytest.raises(example["journal"].JournalError, match="'llm/1' was done, and cannot be"):
+        run(journal, "llm/1", "llm", reply)
+    with journals(Reply) as journal:
+        assert run(journal, "llm/1", "llm", reply) == asyncio.run(reply())
+        assert run(journal, "llm/1", "llm", nobody) == asyncio.run(reply())
+
+
+CALLS = st.builds(ToolCall, st.text(), st.text(), st.text())
+MESSAGES = st.builds(Message, st.sampled_from(["user", "assistant"]), st.text(), st.lists(CALLS).map(tuple))
+LEAVES = st.none() | st.booleans() | st.integers() | st.text() | MESSAGES | st.builds(ToolResult, st.text())
+ANYTHING = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(ANYTHING)
+def test_a_value_comes_back_as_what_it_was(example: dict[str, ModuleType], value: object) -> None:
+    values = example["values"].Values()
+    text = values.text(value)
+    assert text.isascii()
+    again = values.value(text)
+    assert (again, type(again)) == (value, type(value))
+
+
+def test_the_journal_is_one_file_that_sqlite_reads(journals: Any, tmp_path: Path) -> None:
+    with journals() as journal:
+        run(journal, "tool/1/0/pay", "tool", paid)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.db"]
+    with sqlite3.connect(tmp_path / "run.db") as file:
+        assert file.execute("SELECT name, kind FROM step").fetchall() == [("tool/1/0/pay", "tool")]
