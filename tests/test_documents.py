@@ -216,9 +216,8 @@ def requirements_table(profile: str) -> str:
     """Every record, with its checks or the reason why there is none."""
     lines = ["| requirement | section | level | statement | checks |", "|---|---|---|---|---|"]
     for record in requirements(profile).values():
-        known = [
-            check.id for test in suite.tests_of(profile) for check in test.checks if check.requirement == record.id
-        ]
+        tests = (*suite.tests_of(profile), *suite.extras_of(profile))
+        known = [check.id for test in tests for check in test.checks if check.requirement == record.id]
         served = ", ".join(f"`{name}`" for name in known) or f"none: {record.unchecked}"
         row = (f"`{record.id}`", record.section, record.level, record.statement, served)
         lines.append(f"| {' | '.join(map(cell, row))} |")

@@ -21,7 +21,7 @@ from looptck.report.model import Asked, Isolation, Kit, Report, TestReport, coun
 from looptck.requirements import requirement_set
 from looptck.requirements import requirements as records_of
 from looptck.spawn import observe_spawned
-from looptck.suite import tests_of
+from looptck.suite import extras_of, tests_of
 from looptck.suite.labels import Labels
 from looptck.wire import sayable
 
@@ -54,17 +54,20 @@ class ChosenTest:
         return len(self.observed) == len(self.scenarios)
 
 
-def choose(profile: str, pattern: str, seed: int, exact: Sequence[str] = ()) -> list[ChosenTest]:
+def choose(
+    profile: str, pattern: str, seed: int, *, extras: bool = False, exact: Sequence[str] = ()
+) -> list[ChosenTest]:
     """The tests and checks whose name or id contains `pattern`, or matches it as a glob; all for an empty one.
 
     A pattern that is the whole name of one, or of one of `exact` beside them, chooses that alone: this is how a report
-    says to repeat a failure. Raises `NothingChosenError` where there is none.
+    says to repeat a failure. With `extras` the tests that run only where they are asked for stand behind the others.
+    Raises `NothingChosenError` where there is none.
     """
     chosen = []
-    whole = any(pattern in {test.name, *(check.id for check in test.checks)} for test in tests_of(profile))
-    whole = whole or pattern in exact
+    tests = (*tests_of(profile), *(extras_of(profile) if extras else ()))
+    whole = any(pattern in {test.name, *(check.id for check in test.checks)} for test in tests) or pattern in exact
     matches = str.__eq__ if whole else _matches
-    for test in tests_of(profile):
+    for test in tests:
         checks = [check for check in test.checks if matches(pattern, test.name) or matches(pattern, check.id)]
         if checks:
             wanted = {name for check in checks for name in check.on}

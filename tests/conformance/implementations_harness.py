@@ -119,13 +119,20 @@ def reports(
     return found
 
 
-def reports_together(profile: str, file: Path, tests: Sequence[ChosenTest]) -> list[CheckReport]:
-    """Likewise, but the scenarios of a test share a child, as those of a mutant do: that costs a fifth."""
-    batches = [Batch(n, loader(profile, file), test.scenarios, test.profile) for n, test in enumerate(tests)]
+def reports_together(profile: str, file: Path, tests: Sequence[ChosenTest], parts: int = 1) -> list[CheckReport]:
+    """Likewise, but the scenarios of a test share a child, or so many, as those of a mutant do: that costs a fifth."""
+    shares = [(test, test.scenarios[part::parts]) for test in tests for part in range(parts)]
+    batches = [Batch(n, loader(profile, file), share, test.profile) for n, (test, share) in enumerate(shares) if share]
     for batch, place, observation in observe_forked(batches, jobs=os.cpu_count() or 1):
-        test = tests[batch.key]
-        test.observed[test.scenarios[place].name] = (test.scenarios[place], observation)
+        test, share = shares[batch.key]
+        test.observed[share[place].name] = (share[place], observation)
     return judged(tests)
+
+
+def swept(file: Path, seed: int) -> dict[str, str]:
+    """The checks of the crash sweep that the loop of a file does not pass, with what helps to understand it."""
+    tests = session.choose("ag03", "TestCrashSweep", seed, extras=True)
+    return _told(reports_together("ag03", file, tests, parts=2 * (os.cpu_count() or 1)))
 
 
 def not_passed(profile: str, file: Path, seed: int, isolation: session.Isolation = "fork") -> dict[str, str]:

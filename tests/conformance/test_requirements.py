@@ -42,8 +42,13 @@ since = 1
 every_profile = pytest.mark.parametrize("profile", suite.PROFILES)
 
 
+def all_tests(profile: str) -> tuple[Test, ...]:
+    """Those of the suite, and those that run only where they are asked for."""
+    return (*suite.tests_of(profile), *suite.extras_of(profile))
+
+
 def checks(profile: str) -> list[Check]:
-    return [check for test in suite.tests_of(profile) for check in test.checks]
+    return [check for test in all_tests(profile) for check in test.checks]
 
 
 def served(profile: str) -> set[str]:
@@ -83,7 +88,7 @@ def test_records_name_sections_of_their_specification(profile: str) -> None:
 @every_profile
 def test_every_section_of_a_test_is_one_that_records_name(profile: str) -> None:
     sections = {record.section for record in requirements(profile).values()} - {"-"}
-    strange = {test.name: test.section for test in suite.tests_of(profile) if test.section not in sections}
+    strange = {test.name: test.section for test in all_tests(profile) if test.section not in sections}
     assert list(strange.values()) == ["-"], "only the test that is not of the specification has no section of it"
 
 
@@ -139,17 +144,18 @@ def test_check_statements_are_sentences(profile: str) -> None:
 def test_checks_name_scenarios_of_their_own_test(profile: str) -> None:
     unknown = [
         (check.id, name)
-        for test in suite.tests_of(profile)
+        for test in all_tests(profile)
+        for names in (set(scenario_names(test)),)
         for check in test.checks
         for name in check.on or ("no scenario at all",)
-        if name not in scenario_names(test)
+        if name not in names
     ]
     assert unknown == []
 
 
 @every_profile
 def test_scenarios_are_unique_within_their_test_and_each_is_looked_at(profile: str) -> None:
-    for test in suite.tests_of(profile):
+    for test in all_tests(profile):
         names = scenario_names(test)
         assert sorted(names) == sorted({name for check in test.checks for name in check.on}), test.name
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from looptck import __version__
-from looptck.cli import UsageError, app
+from looptck.cli import app
+from looptck.cli.choosing import chosen_of, in_folder, known_of, of_files, pinned_of, target_of
 from looptck.cli.ending import insisting
 from looptck.cli.options import (
     FolderOption,
@@ -26,15 +27,13 @@ from looptck.cli.options import (
     console,
     drawn,
     known_profile,
-    named,
     progress,
 )
 from looptck.cli.outputs import Outputs
 from looptck.report.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 class Plan:
     """How to run: what the options say beside the target and the outputs. `known` maps check ids to reasons.
 
-    `files` maps the ids of checks that come from scenario files to those, and `folder` is the one they were all in.
+    `files` maps the ids of checks that come from scenario files to those.
     """
 
     profile: str
@@ -60,7 +59,6 @@ class Plan:
     pinned: int
     known: dict[str, str]
     files: Mapping[str, str] = field(default_factory=dict)
-    folder: str = ""
 
 
 TargetArgument: TypeAlias = Annotated[
@@ -105,6 +103,9 @@ def check(
         typer.Option(metavar="DIR", help="Scenario files (*.json) to check too, such as `looptck fuzz` saves."),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
+    crash_sweep: Annotated[
+        bool, typer.Option("--crash-sweep", help="Also stop every scenario at each step, and resume from the journal.")
+    ] = False,
     isolation: IsolationOption = "auto",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds of real time for one scenario.")] = 10.0,
@@ -116,82 +117,11 @@ def check(
     known_profile(profile)
     outputs = Outputs(json=json, junit=junit, html=html, folder=report, github=output_format == "github")
     outputs.look()
-    number, pinned = drawn(seed), _pinned(profile, requirements)
-    own, files = of_files(profile, _in_folder(scenarios)) if scenarios is not None else (None, {})
-    known = _known(known_failures, profile)
-    plan = Plan(profile, number, isolation, jobs, limit, pinned, known, files, scenarios or "")
-    chosen = _chosen(profile, select, number, own)
+    number, pinned = drawn(seed), pinned_of(profile, requirements)
+    own, files = of_files(profile, in_folder(scenarios)) if scenarios is not None else (None, {})
+    plan = Plan(profile, number, isolation, jobs, limit, pinned, known_of(known_failures, profile), files)
+    chosen = chosen_of(profile, select, number, own, sweep=crash_sweep)
     return _list(chosen) if list_ else run_checks(target_of(target, profile), chosen, plan, outputs)
-
-
-def _pinned(profile: str, version: int | None) -> int:
-    from looptck.requirements import version_asked  # noqa: PLC0415 - `looptck --help` needs no suite
-
-    try:
-        return version_asked(profile, version)
-    except ValueError as error:
-        raise UsageError(f"--requirements {version}: {error}") from None
-
-
-def _known(place: str | None, profile: str) -> dict[str, str]:
-    from looptck.report.excuses import KnownFailuresError, load_known  # noqa: PLC0415 - see _pinned
-
-    named("--known-failures", place)
-    try:
-        return {} if place is None else load_known(place, profile)
-    except KnownFailuresError as error:
-        raise UsageError(f"--known-failures {error}") from None
-
-
-def _in_folder(folder: str) -> list[Path]:
-    from looptck.oracle.scenarios import files_in  # noqa: PLC0415 - see _pinned
-    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see _pinned
-
-    named("--scenarios", folder)
-    try:
-        return files_in(folder)
-    except ScenarioError as error:
-        raise UsageError(f"--scenarios {error}") from None
-
-
-def of_files(profile: str, files: Sequence[Path]) -> tuple[ChosenTest, dict[str, str]]:
-    """The test of scenario files, and their names by the ids of their checks. Raises `UsageError`."""
-    from looptck.oracle import scenarios  # noqa: PLC0415 - see _pinned
-    from looptck.profile import profile_of  # noqa: PLC0415 - see _pinned
-    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see _pinned
-
-    try:
-        found = scenarios.load(profile_of(profile), files)
-    except ScenarioError as error:
-        raise UsageError(f"{error} (read as a scenario of {profile})") from None
-    return scenarios.chosen(profile_of(profile), found), dict(zip(found, map(str, files), strict=True))
-
-
-def _chosen(profile: str, select: str, seed: int, own: ChosenTest | None) -> list[ChosenTest]:
-    """The tests of the suite that are chosen, and that of the user's own scenarios where it is."""
-    from looptck.session import NothingChosenError, choose, matching  # noqa: PLC0415 - see _pinned
-
-    mine = [] if own is None or (found := matching(own, select)) is None else [found]
-    try:
-        return [*choose(profile, select, seed, exact=[check.id for item in mine for check in item.checks]), *mine]
-    except NothingChosenError as error:
-        if mine:
-            return mine
-        raise UsageError(str(error)) from None
-
-
-def target_of(text: str, profile: str) -> Target:
-    """What the user has named. Raises `UsageError` where that is nothing."""
-    from looptck.target import REFERENCES, UnknownTargetError, parse_target  # noqa: PLC0415 - see _pinned
-
-    if not text:
-        raise UsageError(
-            "no target: give reference, a file (loop.py or loop.py:Name), package.module:Name, or adapter:NAME"
-        )
-    try:
-        return parse_target(text, {"reference": REFERENCES[profile]})
-    except UnknownTargetError as error:
-        raise UsageError(str(error)) from None
 
 
 def _list(chosen: list[ChosenTest]) -> int:
@@ -204,8 +134,8 @@ def _list(chosen: list[ChosenTest]) -> int:
 
 def run_checks(target: Target, chosen: list[ChosenTest], plan: Plan, outputs: Outputs) -> int:
     """Run the chosen checks, print and write what came of them; the exit code."""
-    from looptck.report import github  # noqa: PLC0415 - see _pinned
-    from looptck.report.junit import junit_xml  # noqa: PLC0415 - see _pinned
+    from looptck.report import github  # noqa: PLC0415 - see looptck.cli.choosing
+    from looptck.report.junit import junit_xml  # noqa: PLC0415 - see looptck.cli.choosing
 
     with redirect_stdout(sys.stderr) if outputs.quiet else nullcontext():  # what a loop prints here is no JSON
         report = _run(target, chosen, plan, outputs)
@@ -226,10 +156,10 @@ def _html(report: Report, observed: Mapping[str, Observed]) -> str:
 
 
 def _run(target: Target, chosen: list[ChosenTest], plan: Plan, outputs: Outputs) -> Report:
-    from looptck import session  # noqa: PLC0415 - see _pinned
-    from looptck.describe import describe  # noqa: PLC0415 - see _pinned
-    from looptck.report.excuses import stale  # noqa: PLC0415 - see _pinned
-    from looptck.target import Loader  # noqa: PLC0415 - see _pinned
+    from looptck import session  # noqa: PLC0415 - see looptck.cli.choosing
+    from looptck.describe import describe  # noqa: PLC0415 - see looptck.cli.choosing
+    from looptck.report.excuses import stale  # noqa: PLC0415 - see looptck.cli.choosing
+    from looptck.target import Loader  # noqa: PLC0415 - see looptck.cli.choosing
 
     begun, load = time.perf_counter(), _once(Loader(target, plan.profile), plan)
     description = describe(load, isolated=plan.isolation != "none", limit=plan.limit)
@@ -265,7 +195,7 @@ def _once(load: Callable[[], Any], plan: Plan) -> Callable[[], Any]:
 
 def _with_diagnosis(report: Report) -> Report:
     """The report, and where checks failed what that resembles."""
-    from looptck.report.diagnosis import diagnosis_of  # noqa: PLC0415 - see _pinned
+    from looptck.report.diagnosis import diagnosis_of  # noqa: PLC0415 - see looptck.cli.choosing
     from looptck_mutants.matrix import columns_of  # noqa: PLC0415 - nobody reads the matrix of a loop that passes
 
     if not report.counts.fail:
@@ -277,8 +207,8 @@ def _tests(
     chosen: list[ChosenTest], load: Callable[[], Any], description: Description, plan: Plan, isolation: Isolation
 ) -> Iterator[TestReport]:
     """The report of each test as soon as it is there."""
-    from looptck import session  # noqa: PLC0415 - see _pinned
-    from looptck.report.excuses import excused  # noqa: PLC0415 - see _pinned
+    from looptck import session  # noqa: PLC0415 - see looptck.cli.choosing
+    from looptck.report.excuses import excused  # noqa: PLC0415 - see looptck.cli.choosing
 
     if description.refused:
         for item in chosen:
@@ -293,7 +223,7 @@ def _tests(
 
 def _refused(item: ChosenTest, description: Description) -> TestReport:
     """The report of a test whose target cannot be used."""
-    from looptck.session import judged  # noqa: PLC0415 - see _pinned
+    from looptck.session import judged  # noqa: PLC0415 - see looptck.cli.choosing
 
     seen = item.profile.observation
     item.observed = {
@@ -304,7 +234,7 @@ def _refused(item: ChosenTest, description: Description) -> TestReport:
 
 
 def _header(target: Target, chosen: list[ChosenTest], plan: Plan) -> dict[str, Any]:
-    from looptck.wire import sayable  # noqa: PLC0415 - see _pinned
+    from looptck.wire import sayable  # noqa: PLC0415 - see looptck.cli.choosing
 
     return {
         "verb": "check",
@@ -324,7 +254,7 @@ def _footer(report: Report) -> dict[str, Any]:
 
 def _again(report: Report, plan: Plan, check_id: str) -> str:
     """The command that repeats a check; one of a scenario file is a replay of that."""
-    from looptck.report.again import again, replayed  # noqa: PLC0415 - see _pinned
+    from looptck.report.again import again, replayed  # noqa: PLC0415 - see looptck.cli.choosing
 
     return replayed(report, plan.files[check_id]) if check_id in plan.files else again(report, check_id)
 
@@ -337,7 +267,7 @@ def _print(
     plan: Plan,
     seconds: float,
 ) -> None:
-    from looptck.report.console import (  # noqa: PLC0415 - see _pinned
+    from looptck.report.console import (  # noqa: PLC0415 - see looptck.cli.choosing
         print_diagnosis,
         print_excused,
         print_failures,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from looptck.suite.model import Check, Test
     from looptck_mutants.manifest import Mutant
 
+_SCENARIOS = 20
+"""Names of scenarios that are told: those of a sweep are too many to read."""
+
 
 @app.command()
 def explain(
@@ -28,11 +31,10 @@ def explain(
 ) -> int:
     """Explain a check, a requirement, a test or a mutant: what it states, where that stands, what belongs to it."""
     from looptck.requirements import requirements  # noqa: PLC0415 - `looptck --help` needs no suite
-    from looptck.suite import tests_of  # noqa: PLC0415 - likewise
     from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - likewise
 
     known_profile(profile)
-    tests, records, mutants = tests_of(profile), requirements(profile), mutants_of(profile)
+    tests, records, mutants = _tests(profile), requirements(profile), mutants_of(profile)
     checks = {check.id: (test, check) for test in tests for check in test.checks}
     lines: list[str] = []
     if name in checks:
@@ -53,15 +55,21 @@ def explain(
     return 0
 
 
+def _tests(profile: str) -> tuple[Test, ...]:
+    """Those of the suite, and those that run only where they are asked for."""
+    from looptck.suite import extras_of, tests_of  # noqa: PLC0415 - `looptck --help` needs no suite
+
+    return (*tests_of(profile), *extras_of(profile))
+
+
 def _names(profile: str) -> Iterator[str]:
     """Whatever can be explained."""
     from looptck.requirements import requirements  # noqa: PLC0415 - `looptck --help` needs no suite
-    from looptck.suite import tests_of  # noqa: PLC0415 - likewise
     from looptck_mutants.profiles import mutants_of  # noqa: PLC0415 - likewise
 
-    yield from (check.id for test in tests_of(profile) for check in test.checks)
+    yield from (check.id for test in _tests(profile) for check in test.checks)
     yield from requirements(profile)
-    yield from (test.name for test in tests_of(profile))
+    yield from (test.name for test in _tests(profile))
     yield from (mutant.id for mutant in mutants_of(profile))
 
 
@@ -81,7 +89,8 @@ def _check(test: Test, check: Check, records: Mapping[str, Requirement]) -> Iter
     yield f"  requirement  {requirement.id}: {requirement.statement}"
     for alternative in requirement.alternatives:
         yield f"  accepted     {alternative}"
-    yield f"  scenarios    {', '.join(check.on)}"
+    rest = f" and {len(check.on) - _SCENARIOS} more" if len(check.on) > _SCENARIOS else ""
+    yield f"  scenarios    {', '.join(check.on[:_SCENARIOS])}{rest}"
     for thread in threads_of(check.id):
         yield f"  thread       {thread.title}: {thread.happened}"
         yield f"               {thread.url}"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from looptck.cli import UsageError, app
-from looptck.cli.check import TargetArgument, target_of
+from looptck.cli.check import TargetArgument
+from looptck.cli.choosing import target_of
 from looptck.cli.ending import insisting
 from looptck.cli.options import JsonOption, ProfileOption, SeedOption, console, drawn, known_profile, named
 from looptck.cli.outputs import Outputs

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from looptck.cli import UsageError, app
-from looptck.cli.check import IsolationOption, Plan, TargetArgument, of_files, run_checks, target_of
+from looptck.cli.check import IsolationOption, Plan, TargetArgument, run_checks
+from looptck.cli.choosing import of_files, target_of
 from looptck.cli.options import HtmlOption, JobsOption, JsonOption, JunitOption, ProfileOption, known_profile
 from looptck.cli.outputs import Outputs
 

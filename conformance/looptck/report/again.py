@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from looptck.observe import LIMIT
 from looptck.requirements import requirement_set
+from looptck.suite import tests_of
 
 if TYPE_CHECKING:
     from looptck.report.model import Report
@@ -28,6 +29,7 @@ def replayed(report: Report, file: str) -> str:
 def again(report: Report, check_id: str = "") -> str:
     """The command line; for one check where its id is given. A file of known failures is left out: it only excuses."""
     parts = ["looptck", "check", quote(typed(report.target)), "--profile", report.profile]
+    parts += ["--crash-sweep"] if _swept(report, check_id) else []
     parts += ["-k", check_id] if check_id else []
     parts += ["--seed", str(report.seed)]
     parts += ["--limit", f"{report.limit:g}"] if report.limit != LIMIT else []
@@ -36,3 +38,10 @@ def again(report: Report, check_id: str = "") -> str:
     usual = report.isolation == "fork" and report.isolation_asked == "auto"
     parts += [] if usual else ["--isolation", report.isolation]
     return " ".join(parts)
+
+
+def _swept(report: Report, check_id: str) -> bool:
+    """Whether the report, or the test of that check, is one of a test that runs only where it is asked for."""
+    usual = {test.name for test in tests_of(report.profile)}
+    told = [test for test in report.tests if not check_id or any(check.id == check_id for check in test.checks)]
+    return any(test.name not in usual for test in told)

@@ -65,9 +65,11 @@ class _Kind:
 def diagnosis_of(report: Report, columns: Iterable[Column]) -> Diagnosis | None:
     """The diagnosis of a report; None where nothing failed, or too little was evaluated.
 
-    Evaluated is what passed, and what failed by what was seen. Known failures and news count like any other.
+    Evaluated is what passed, and what failed by what was seen. Known failures and news count like any other. Tests that
+    run only where they are asked for do not: no mutant was held against them.
     """
-    checks = report.checks()
+    judged = {test.name for test in tests_of(report.profile)}
+    checks = [check for test in report.tests if test.name in judged for check in test.checks]
     failed = frozenset(check.id for check in checks if check.told_apart())
     evaluated = failed | {check.id for check in checks if check.verdict == "pass"}
     whole = sum(len(test.checks) for test in tests_of(report.profile))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looptck.report.model import CheckReport, TestReport, verdict_of
-from looptck.suite import tests_of
+from looptck.suite import extras_of, tests_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ def load_known(place: str, profile: str) -> dict[str, str]:
     except (OSError, ValueError) as error:
         msg = f"{place}: {getattr(error, 'strerror', None) or error}"
         raise KnownFailuresError(msg) from None
-    ids = {check.id for test in tests_of(profile) for check in test.checks}
+    ids = {check.id for test in (*tests_of(profile), *extras_of(profile)) for check in test.checks}
     for name, reason in entries.items():
         if name not in ids:
             msg = f"{place}: no check of {profile} is called {name!r}; looptck check --list has their names"

@@ -21,4 +21,13 @@ def tests_of(profile: str) -> tuple[Test, ...]:
     return tests
 
 
+def extras_of(profile: str) -> tuple[Test, ...]:
+    """The tests of a profile that run only where they are asked for. Raises `KeyError` for an unknown profile."""
+    if profile not in PROFILES:
+        raise KeyError(profile)
+    if profile != "ag03":  # nothing else has a step runner, so there is no journal to go on from
+        return ()
+    return (import_module("looptck.suite.ag03.crash_sweep").sweep_test(),)
+
+
 tests_of.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
