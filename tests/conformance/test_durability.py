@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from looptck.observe import observe_here
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Stop, Turn
 from looptck.suite.ag03.crash_sweep import TEST
 from looptck.suite.evidence import Evidence
+from looptck_fakes import StepEnded, StepStarted
 from looptck_reference import Agent
 
 ONE, TWO, THREE = (Call(id=f"call_{n}", name=f"tool_{n}", answer=f"answer {n}") for n in (1, 2, 3))
@@ -150,3 +152,22 @@ def test_the_checks_hold_for_a_swept_scenario_of_anybody() -> None:
     for each in sweep(scenario(Turn(calls=(ONE, TWO)), ANSWER)):
         evidence = Evidence(each, observe_here(ContractAdapter(Agent), each))
         assert [check.id for check in TEST.checks if not check.function(evidence).ok] == []
+
+
+def test_a_step_that_was_cut_off_under_way_is_no_recorded_one() -> None:
+    stopped = next(each for each in sweep(scenario(Turn(calls=(ONE, TWO)), ANSWER)) if each.name == "one/after-2")
+    seen = observe_here(ContractAdapter(Agent), stopped)
+    place = seen.invocations[1].began
+    step = next(
+        record.step for record in seen.records[place:] if isinstance(record, StepStarted) and record.kind == "tool"
+    )
+    cut_off = replace(
+        seen,
+        records=tuple(
+            replace(record, how="cancelled") if isinstance(record, StepEnded) and record.step == step else record
+            for record in seen.records
+        ),
+        invocations=(*seen.invocations[:2], replace(seen.invocations[2], status="failed", message=None)),
+    )
+    findings = {check.id: check.function(Evidence(stopped, cut_off)).ok for check in TEST.checks}
+    assert set(findings.values()) == {True}

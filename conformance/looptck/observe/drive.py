@@ -215,9 +215,12 @@ class _Drive:
         self.loop.strangers = before
 
     def _patience(self) -> float:
-        """A short window once as much is held as a correct loop holds; a long one to conclude that no more comes."""
+        """A short window once as much is held as a correct loop holds; a long one to conclude that no more comes.
+
+        A run that is to be stopped, or has been, is concluded nothing from.
+        """
         held = len(self.rig.tool_stage.held)
-        if held and held >= self.rig.target_in_flight():
+        if (held and held >= self.rig.target_in_flight()) or self.rig.stopping():
             return SHORT
         return SHORT if self.rig.model_stage.held else LONG
 

@@ -69,13 +69,17 @@ class _Swept:
         self.whole, self.stopped, self.resumed = count + WHOLE, count + STOPPED, count + RESUMED
         self._how = {r.step: r.how for r in e.observation.records if isinstance(r, StepEnded)}
 
-    def steps(self, kind: str, *how: str) -> list[str]:
-        """The steps of the stopped run that are of this kind and ended like this."""
-        return [s.name for s in self.e.steps(self.stopped) if s.kind == kind and self._how.get(s.step) in how]
-
     def lost_tool(self) -> bool:
         """Whether there is a write of unknown outcome."""
-        return bool(self.steps("tool", "lost"))
+        return any(how == "lost" for how in self._tools())
+
+    def clear(self) -> bool:
+        """Whether every tool step of the stopped run is recorded or never began, so that resuming has to succeed."""
+        return all(how in {"done", "replayed", "stopped"} for how in self._tools())
+
+    def _tools(self) -> list[str | None]:
+        """How the tool steps of the stopped run ended; None where that was never seen."""
+        return [self._how.get(step.step) for step in self.e.steps(self.stopped) if step.kind == "tool"]
 
     def replies_kept(self) -> int:
         """How many replies of the model the journal of the stopped run holds."""
@@ -109,7 +113,7 @@ class _Swept:
 def model_asked(e: Evidence) -> Finding:
     """A resumed run asks the model for no reply that is recorded, and for the others as the whole run did."""
     runs = _Swept(e)
-    if runs.lost_tool():
+    if not runs.clear():
         return _NOTHING
     return equal(runs.asked(runs.whole)[runs.replies_kept() :], runs.asked(runs.resumed))
 
@@ -118,7 +122,7 @@ def model_asked(e: Evidence) -> Finding:
 def tools_run(e: Evidence) -> Finding:
     """A resumed run runs the calls that the stopped one had not come to, and no other."""
     runs = _Swept(e)
-    if runs.lost_tool():
+    if not runs.clear():
         return _NOTHING
     rest = runs.ran(runs.whole) - runs.ran(runs.stopped)
     return equal(_lines(rest), _lines(runs.ran(runs.resumed)))
@@ -136,14 +140,14 @@ def nothing_twice(e: Evidence) -> Finding:
 def same_end(e: Evidence) -> Finding:
     """A resumed run ends as the whole one: the same answer or error, the same transcript, the same usage."""
     runs = _Swept(e)
-    return _NOTHING if runs.lost_tool() else equal(runs.end(runs.whole), runs.end(runs.resumed))
+    return equal(runs.end(runs.whole), runs.end(runs.resumed)) if runs.clear() else _NOTHING
 
 
 @TEST.check("sweep/same-steps", "resume-reproduces")
 def same_steps(e: Evidence) -> Finding:
     """A resumed run asks its runner for the steps of the whole one, each under the same name and kind."""
     runs = _Swept(e)
-    if runs.lost_tool():
+    if not runs.clear():
         return _NOTHING
     whole, resumed = (sorted(f"{s.kind} {s.name}" for s in e.steps(place)) for place in (runs.whole, runs.resumed))
     return equal(whole, resumed)
