@@ -67,12 +67,9 @@ def of_files(profile: str, files: Sequence[Path]) -> tuple[ChosenTest, dict[str,
 def chosen_of(profile: str, select: str, seed: int, own: ChosenTest | None, *, sweep: bool) -> list[ChosenTest]:
     """The tests of the suite that are chosen, and that of the user's own scenarios where it is. Raises `UsageError`."""
     from looptck.session import NothingChosenError, choose, matching  # noqa: PLC0415 - see above
-    from looptck.suite import extras_of  # noqa: PLC0415 - see above
 
-    if sweep and not extras_of(profile):
-        raise UsageError(
-            f"--crash-sweep: a loop of {profile} has no step runner, so there is no journal to resume from"
-        )
+    if sweep:
+        sweepable(profile)
     mine = [] if own is None or (found := matching(own, select)) is None else [found]
     exact = [check.id for item in mine for check in item.checks]
     try:
@@ -82,6 +79,16 @@ def chosen_of(profile: str, select: str, seed: int, own: ChosenTest | None, *, s
             return mine
         hint = "" if sweep or "sweep" not in select.lower() else "; those of the crash sweep need --crash-sweep"
         raise UsageError(f"{error}{hint}") from None
+
+
+def sweepable(profile: str) -> None:
+    """Raises `UsageError` where there is nothing to sweep."""
+    from looptck.suite import extras_of  # noqa: PLC0415 - see above
+
+    if not extras_of(profile):
+        raise UsageError(
+            f"--crash-sweep: a loop of {profile} has no step runner, so there is no journal to resume from"
+        )
 
 
 def target_of(text: str, profile: str) -> Target:

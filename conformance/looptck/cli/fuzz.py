@@ -12,7 +12,7 @@ import typer
 
 from looptck.cli import UsageError, app
 from looptck.cli.check import TargetArgument
-from looptck.cli.choosing import target_of
+from looptck.cli.choosing import sweepable, target_of
 from looptck.cli.ending import insisting
 from looptck.cli.options import JsonOption, ProfileOption, SeedOption, console, drawn, known_profile, named
 from looptck.cli.outputs import Outputs
@@ -43,6 +43,9 @@ def fuzz(
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time at most, shrinking included.")] = None,
     seed: SeedOption = None,
     should: Annotated[bool, typer.Option("--should", help="Good sense counts as well, and is shrunk.")] = False,
+    crash_sweep: Annotated[
+        bool, typer.Option("--crash-sweep", help="Stop runs at a step, and resume them from the journal.")
+    ] = False,
     save: Annotated[str, typer.Option(metavar="DIR", help="Where failing scenarios are kept.")] = "looptck.found",
     json: JsonOption = None,
     isolation: Annotated[
@@ -60,7 +63,9 @@ def fuzz(
     outputs = Outputs(json=json)
     outputs.look()
     loop = target_of(target, profile)
-    plan = _search(drawn(seed), examples, minutes, should=should)
+    if crash_sweep:
+        sweepable(profile)
+    plan = _search(drawn(seed), examples, minutes, should=should, sweep=crash_sweep)
     with redirect_stdout(sys.stderr) if outputs.quiet else nullcontext():  # what a loop prints here is no JSON
         report = _fuzz(loop, profile, plan, _Way(isolation, limit, save, quiet=outputs.quiet))
     outputs.write(json=report.model_dump_json(by_alias=True, indent=1))
@@ -80,7 +85,7 @@ class _Way:
         return (Here if self.isolation == "none" else Observer)(profile, load, self.limit)
 
 
-def _search(seed: int, examples: int | None, minutes: float | None, *, should: bool) -> Search:
+def _search(seed: int, examples: int | None, minutes: float | None, *, should: bool, sweep: bool) -> Search:
     try:
         from looptck.fuzz.search import DEFAULT_EXAMPLES, WITHOUT_END, Search  # noqa: PLC0415 - hypothesis is heavy
     except ModuleNotFoundError as error:
@@ -89,7 +94,7 @@ def _search(seed: int, examples: int | None, minutes: float | None, *, should: b
         raise UsageError('fuzz needs hypothesis: python -m pip install "looptck[fuzz]"') from None
     number = examples or (DEFAULT_EXAMPLES if minutes is None else WITHOUT_END)
     until = None if minutes is None else time.monotonic() + minutes * _MINUTE
-    return Search(seed, number, until, should=should)
+    return Search(seed, number, until, should=should, sweep=sweep)
 
 
 def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:

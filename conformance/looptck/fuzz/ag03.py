@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hypothesis import strategies as st
 
 from looptck.contract.ag03 import DENIED_PREFIX, llm_step, tool_step
+from looptck.durability import sweep
 from looptck.fuzz.draws import Draws
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
@@ -129,6 +130,14 @@ def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
         finish="at_once" if first.refuse else draws.of(_FINISH),
         invocations=(first, *_second(made, first)),
     )
+
+
+@st.composite
+def swept(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
+    """Such scenarios with a run that is stopped at a step and gone on with from its journal, where one can be."""
+    scenario = draw(scenarios())
+    every = sweep(scenario)
+    return Draws(draw).of(every) if every else scenario
 
 
 def _pool(draws: Draws) -> list[Call]:

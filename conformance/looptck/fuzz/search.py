@@ -26,6 +26,8 @@ from looptck.oracle.judging import Judged, judge_one
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from hypothesis.strategies import SearchStrategy
+
     from looptck.fuzz.observing import Observing
     from looptck.profile import Profile
 
@@ -67,6 +69,7 @@ class Search:
 
     With `one` it ends at the first failure, which is not shrunk. With `should` a difference in good sense is a failure
     like any other; else it is only counted. `lacks` are the features that the loop's adapter says it does not have.
+    With `sweep` runs are stopped and resumed (`looptck.durability`).
     """
 
     seed: int
@@ -76,6 +79,7 @@ class Search:
     shrink: bool = True
     one: bool = False
     lacks: frozenset[str] = frozenset()
+    sweep: bool = False
 
 
 @contextmanager
@@ -118,7 +122,7 @@ def search(
         suppress_health_check=list(HealthCheck),
         print_blob=False,
     )
-    @given(import_module(f"looptck.fuzz.{profile.name}").scenarios())
+    @given(_strategy(profile, plan))
     def example(scenario: Any) -> None:
         if plan.until is not None and time.monotonic() >= plan.until:
             raise _Enough
@@ -135,6 +139,12 @@ def search(
             raise  # not ours
         del error
     return found
+
+
+def _strategy(profile: Profile, plan: Search) -> SearchStrategy[Any]:
+    module = import_module(f"looptck.fuzz.{profile.name}")
+    made: SearchStrategy[Any] = module.swept() if plan.sweep else module.scenarios()
+    return made
 
 
 def _example(profile: Profile, observing: Observing, plan: Search, found: Found, scenario: Any) -> None:

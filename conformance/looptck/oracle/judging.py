@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from looptck.judge import obstacle_of
-from looptck.oracle import differences
+from looptck.oracle import Difference, differences, unpredicted
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
-    from looptck.oracle import Difference
     from looptck.profile import Profile
 
 
@@ -55,10 +54,38 @@ def judge_one(profile: Profile, scenario: Any, observation: Any) -> Judged:
         verdict, why = obstacle
         broken, level = _UNJUDGED.get(verdict, ("fault", "fault"))
         return Judged(scenario, observation, broken, level, why=why)
-    found = worst_of(profile, differences(profile, scenario, observation))
+    found = worst_of(profile, _differences(profile, scenario, observation))
     if found is None:
         return Judged(scenario, observation)
     return Judged(scenario, observation, found.requirement, requirements(profile.name)[found.requirement].level, found)
+
+
+def unjudged(profile: Profile, scenario: Any) -> str | None:
+    """Why nothing can be said of what a run of the scenario has to be, in one line; None where something can."""
+    return None if _is_swept(profile, scenario) else unpredicted(profile, scenario)
+
+
+def _is_swept(profile: Profile, scenario: Any) -> bool:
+    """Whether it is one of the crash sweep, where a resumed run is compared with one that ran through."""
+    return profile.name == "ag03" and scenario.invocations[-1].runner == "resume" and len(scenario.invocations) > _SWEPT
+
+
+def _differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Difference, ...]:
+    if not _is_swept(profile, scenario):
+        return differences(profile, scenario, observation)
+    from looptck.suite.ag03.crash_sweep import TEST  # noqa: PLC0415 - only for what is swept
+
+    evidence = profile.evidence(scenario, observation)
+    found = [(check, check.function(evidence)) for check in TEST.checks]
+    return tuple(
+        Difference(check.requirement, check.id, finding.expected, finding.seen)
+        for check, finding in found
+        if not finding.ok
+    )
+
+
+_SWEPT = 2
+"""Invocations that stand before the one that resumes: the whole one, and the stopped one."""
 
 
 def worst_of(profile: Profile, found: tuple[Difference, ...]) -> Difference | None:

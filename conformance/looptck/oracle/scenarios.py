@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from looptck.oracle import unpredicted
 from looptck.oracle.difference import Difference
-from looptck.oracle.judging import judge_one
+from looptck.oracle.judging import judge_one, unjudged
 from looptck.scenario import ScenarioError, load_scenario
 from looptck.session import ChosenTest
 from looptck.suite.model import Check, Finding, Test
@@ -52,7 +51,7 @@ def load(profile: Profile, files: Sequence[Path]) -> dict[str, Any]:
             msg = f"{file}: {getattr(error, 'strerror', None) or 'not UTF-8'}"
             raise ScenarioError(msg) from None
         scenario = load_scenario(text, str(file), profile.scenario_from_json)
-        why = unpredicted(profile, scenario)
+        why = unjudged(profile, scenario)
         if why is not None:
             msg = f"{file}: {why}"
             raise ScenarioError(msg)
