@@ -1,0 +1,184 @@
+"""The oracle of ag03: correct loops do what it predicts, of whatever style, and no mutant of the reference does."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests.conformance.implementations_harness import ROOT, Implementations, forget_import
+from tests.conformance.oracle.beside import SEED, Levels, differing, predicted
+from tests.conformance.oracle.killing import levels_where_killed
+
+from looptck import oracle
+from looptck.fuzz.ag03 import scenarios
+from looptck.fuzz.observing import Observer
+from looptck.fuzz.search import Search, search
+from looptck.oracle.judging import Judged, judge_one
+from looptck.profile import profile_of
+from looptck.requirements import requirements
+from looptck.scenario import Call, Invocation, Said, Scenario, Turn
+from looptck.target import REFERENCES, Loader, parse_target
+
+if TYPE_CHECKING:
+    from tests.lean import Lean
+
+AG03 = Implementations("ag03", ROOT)
+CORRECT = ["reference", *map(str, AG03.correct)]
+each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
+DRAWN, WITHIN = 200, 300
+SLOW, FEW = "state_machine.py", 30
+"""A loop that works in threads: that nothing more can happen is seen by waiting, many times in each scenario."""
+NOT_PREDICTED = {"x125", "x126", "x130", "x131", "x132", "x134", "x135", "x141"}
+"""Mutants that differ where a run is cancelled, where several run at once, or before a server."""
+LESS_GRAVE = {"x160"}
+"""It runs a tool that raises a second time: that tools raise at all is a matter of good sense, and so is what follows."""
+
+
+def test_nearly_all_scenarios_of_the_suite_can_be_predicted() -> None:
+    assert len(predicted("ag03")) > 90
+
+
+@each_correct
+def test_a_correct_loop_does_in_the_suite_what_is_predicted(target: str, lean: Lean) -> None:
+    assert lean(differing, "ag03", target) == {}
+
+
+# mutants
+
+
+@pytest.fixture(scope="module")
+def levels(lean: Lean) -> Levels:
+    return lean(levels_where_killed)
+
+
+def test_no_mutant_does_but_where_nothing_is_predicted(levels: Levels) -> None:
+    assert len(levels) > 180
+    assert {mutant for mutant, (broken, _) in levels.items() if not broken} == NOT_PREDICTED
+
+
+def test_what_a_mutant_breaks_is_as_grave_as_what_its_killer_checks(levels: Levels) -> None:
+    less = {mutant for mutant, (broken, wanted) in levels.items() if wanted == "must" and "must" not in broken}
+    assert less == LESS_GRAVE
+
+
+# drawn scenarios
+
+
+@each_correct
+def test_a_correct_loop_does_what_is_predicted_of_drawn_scenarios(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target(target, {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    told: list[str] = []
+
+    @seed(SEED)
+    @settings(
+        max_examples=FEW if target.endswith(SLOW) else DRAWN,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scenarios())
+    def each(scenario: Scenario) -> None:
+        found = oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10))
+        told.extend(f"{one} in {scenario.model_dump_json(exclude_defaults=True)}" for one in found)
+
+    each()
+    assert told == []
+
+
+# wrong loops
+
+
+def grave() -> list[Path]:
+    """The wrong loops that the suite fails for a must."""
+    records = requirements("ag03")
+    checks = {check.id: check for test in profile_of("ag03").tests for check in test.checks}
+    failed = {
+        file: [one for verdict in ("fail", "obstacle") for one in AG03.recorded(file).get(verdict, [])]
+        for file in AG03.wrong
+    }
+    return [file for file, ids in failed.items() if any(records[checks[i].requirement].level == "must" for i in ids)]
+
+
+@pytest.mark.parametrize("file", grave(), ids=lambda file: file.stem)
+def test_the_fuzzer_finds_a_wrong_loop(file: Path) -> None:
+    profile, load = profile_of("ag03"), Loader(parse_target(str(file), {}), "ag03")
+    with closing(Observer(profile, load, 5)) as observing:
+        found = search(profile, observing, Search(SEED, WITHIN, shrink=False, one=True))
+    assert [one.level for one in found.failures.values()] == ["must"]
+
+
+def test_there_are_wrong_loops_to_find() -> None:
+    assert len(grave()) > 10
+
+
+# good sense, beside a reading that is not the reference's
+
+USER = (Said(content="go"),)
+WAITS = Call(id="a", name="look_up", verdict="need_approval", marker="ok-a")
+RESUMED = Scenario(
+    name="resumed",
+    gate=True,
+    invocations=(
+        Invocation(messages=USER, turns=(Turn(calls=(WAITS,)),), runner="record", read="all"),
+        Invocation(continues=0, turns=(Turn(text=("Yes.",)),), approvals=("ok-a",), runner="record", read="all"),
+    ),
+)
+DENIED = (
+    Call(id="a", name="look_up", arguments='{"q":"a"}'),
+    Call(id="b", name="look_up", verdict="deny", reason="no"),
+)
+OTHERWISE: dict[str, tuple[str, Scenario, str]] = {
+    "the verdict of an approved call in its event": ("batches", RESUMED, "events-carry-verdict"),
+    "arguments written anew": (
+        "reencodes_arguments",
+        Scenario(
+            name="anew",
+            gate=True,
+            invocations=(
+                Invocation(
+                    messages=USER,
+                    turns=(Turn(calls=DENIED), Turn(text=("Yes.",))),
+                    runner="refuse",
+                    refuse=("tool/1/1/look_up",),
+                ),
+            ),
+        ),
+        "arguments-verbatim",
+    ),
+    "arguments that are no JSON, beside a step that is refused": (
+        "reencodes_arguments",
+        Scenario(
+            name="no JSON",
+            invocations=(
+                Invocation(
+                    messages=USER,
+                    turns=(Turn(calls=(Call(id="c", name="look_up", arguments='{"q":'), *DENIED)),),
+                    runner="refuse",
+                    refuse=("tool/1/1/look_up",),
+                ),
+            ),
+        ),
+        "arguments-verbatim",
+    ),
+}
+
+
+@pytest.mark.parametrize(("loop", "scenario", "broken"), OTHERWISE.values(), ids=OTHERWISE)
+def test_a_loop_that_breaks_only_good_sense_breaks_no_must_where_another_reading_explains_the_rest(
+    loop: str, scenario: Scenario, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = judged(loop, scenario, monkeypatch)
+    assert (one.broken, one.level) == (broken, "should")
+
+
+def judged(loop: str, scenario: Any, monkeypatch: pytest.MonkeyPatch) -> Judged:
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target(str(ROOT / f"wrong/{loop}.py"), {}).load(profile.adapt)
+    return judge_one(profile, scenario, profile.observe(adapter, scenario, 10))
