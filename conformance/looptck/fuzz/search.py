@@ -156,20 +156,21 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     judged = judge_one(profile, scenario, observing.observe(scenario))
     if not judged.differs:
         return
+    if judged.level != "should" or plan.should:
+        judged = judge_one(profile, scenario, observing.afresh(scenario))
+    if not judged.differs:
+        found.unsteady += 1
+        return
     if judged.level == "should" and not plan.should:
         found.should[judged.broken] = found.should.get(judged.broken, 0) + 1
         return
-    alone = judge_one(profile, scenario, observing.afresh(scenario))
-    if not alone.differs:
-        found.unsteady += 1
-        return
     found.first = found.first or found.examples
-    smallest = found.failures.get(alone.broken)
-    if smallest is None or alone.size() <= smallest.size():
-        found.failures[alone.broken] = alone
+    smallest = found.failures.get(judged.broken)
+    if smallest is None or judged.size() <= smallest.size():
+        found.failures[judged.broken] = judged
     if plan.one:
         raise _Enough
-    raise _kind(alone.broken)(alone.broken)
+    raise _kind(judged.broken)(judged.broken)
 
 
 @cache

@@ -27,7 +27,7 @@ def unpredicted(profile: Profile, scenario: Any) -> str | None:
 def differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Difference, ...]:
     """How an observation differs from what the scenario makes right; nothing where some reading explains it all.
 
-    Where none does, the prediction that held longest is the one compared with.
+    Where none does, those are told from which only good sense differs, else those of the prediction that held longest.
     """
     found: tuple[Difference, ...] = _of(profile).differences(scenario, observation)
     return found
