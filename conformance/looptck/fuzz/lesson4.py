@@ -6,6 +6,8 @@ Everything drawn stands in a table whose first entry is the plainest, so that a 
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -25,45 +27,58 @@ __all__ = ["scenarios"]
 LONG = "so it goes on and on, " * 600
 """Over ten thousand characters."""
 ROOMY, FAR = 50, 5000
-RAISES, UNKNOWN, NO_METER, SOME = "raises", "missing", "no meter", "some"
+RAISES, UNKNOWN, NO_METER, SOME, MET, PASSED = "raises", "missing", "no meter", "some", "met", "passed"
 RUNAWAY = 100
 """Steps that no ceiling allows which nobody set."""
 Arguments: TypeAlias = tuple[str, dict[str, Any], dict[str, str]]
 """The tool of a call, its arguments, and those that are no JSON."""
 
 POOLS: tuple[tuple[Arguments, ...], ...] = (
-    (("search", {"q": "a"}, {}), ("search", {"q": "b"}, {}), ("fetch", {"q": "a"}, {}), (UNKNOWN, {"q": "a"}, {})),
-    (("search", {"a": 1, "b": 2}, {}), ("search", {"b": 2, "a": 1}, {}), ("search", {"a": 2, "b": 1}, {})),
+    (("search", {"q": "a"}, {}), ("fetch", {"q": "a"}, {}), ("search", {"q": "b"}, {}), (UNKNOWN, {"q": "b"}, {})),
     (
+        ("search", {"a": 1, "b": 2}, {}),
+        ("search", {"b": 2, "a": 1}, {}),
         ("search", {"a": {"x": 1, "y": [2, {"p": 3, "q": 4}]}}, {}),
         ("search", {"a": {"y": [2, {"q": 4, "p": 3}], "x": 1}}, {}),
-        ("search", {"a": {"x": 1, "y": [{"p": 3, "q": 4}, 2]}}, {}),
     ),
-    (("book", {}, {"when": "2030-01-01"}), ("book", {}, {"when": "2030-01-02"}), ("book", {"n": 1}, {})),
     (
-        ("book", {"n": 1}, {}),
-        ("book", {"n": "1"}, {}),
-        ("book", {"n": None}, {}),
-        ("book", {}, {}),
-        ("book", {"n": 2}, {}),
+        ("book", {"n": 1}, {"when": "2030-01-01"}),
+        ("book", {"n": 1}, {"when": "2030-01-02"}),
+        ("book", {}, {"when": "2030-01-01"}),
+        ("book", {}, {"when": "2030-01-02"}),
     ),
-    (("search", {"q": "rain"}, {}), ("search", {"q": "Rain"}, {}), ("search", {"Q": "rain"}, {})),
-    (("search", {"q": "rain"}, {}), ("search", {"q": "rain "}, {}), ("search_all", {"q": "rain"}, {})),
+    (("book", {"n": 1}, {}), ("book", {"n": "1"}, {}), ("book", {"n": None}, {}), ("book", {}, {})),
+    (
+        ("search", {"q": "rain"}, {}),
+        ("search", {"q": "Rain"}, {}),
+        ("search", {"q": "rain "}, {}),
+        ("search", {"q": "rain"}, {}),
+        ("search", {"Q": "rain"}, {}),
+    ),
     (
         ("search", {"from": "a", "to": "b"}, {}),
         ("search", {"from": "b", "to": "a"}, {}),
         ("search", {"q": ["a", "b"]}, {}),
+        ("search", {"q": ["b", "a"]}, {}),
     ),
-    (("search", {"q": ["b", "a"]}, {}), ("search", {"q": ["a", "b"]}, {}), ("search", {"q": "a"}, {})),
-    (("search", {"q": f"{LONG}1"}, {}), ("search", {"q": f"{LONG}2"}, {}), ("suche", {"q": "naïve ☂ 日本"}, {})),
+    (
+        ("search", {"q": f"{LONG}1"}, {}),
+        ("search", {"q": f"{LONG}2"}, {}),
+        ("search_all", {"q": "naïve ☂ 日本"}, {}),
+        ("suche", {"q": "naïve ☂ 日本"}, {}),
+    ),
     (
         ("book", {"n": 1}, {}),
         ("book", {"n": 1.0}, {}),
         ("book", {"n": True}, {}),
-        ("book", {"when": "a"}, {"when": "a"}),
+        ("book", {"when": "noon"}, {}),
+        ("book", {}, {"when": "noon"}),
     ),
 )
-"""Calls that one scenario chooses from: some the same, some nearly. `UNKNOWN` is a tool that no registry knows."""
+"""Calls that one scenario chooses from, near equals in pairs: some the same, some not.
+
+No registry knows the tool `UNKNOWN`. Whether calls of the last pool are the same is open, so that it is the rarest.
+"""
 Outcome: TypeAlias = Literal["ok", "failed", "denied", "unknown", "fatal"]
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     ("ok", "found"),
@@ -72,7 +87,6 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     ("denied", "not allowed"),
     ("ok", "there it is"),
     ("ok", ""),
-    ("ok", "found nothing"),
     ("fatal", "revoked"),
     ("ok", "error: no such word in this log"),
     ("ok", " \n"),
@@ -114,23 +128,26 @@ PRICES: tuple[tuple[float | None, float | None], ...] = (
 )
 STEPS: tuple[int | str | None, ...] = (ROOMY, 0, 1, ROOMY, SOME, None, -1, 2, SOME, NO_METER)
 """The ceiling of steps: roomy, unset, so many more than the script has turns, or some step in between."""
-REPEATS = (ROOMY, 1, 2, 1, ROOMY, 1, 3, None)
+REPEATS: tuple[int | str | None, ...] = (ROOMY, MET, 1, PASSED, ROOMY, 2, MET, 1, None)
+"""The repeat limit: roomy, unset, or as often as the script asks for one call, or once less."""
 EDGES = (None, FAR, -1, 0, 1)
 """How far a ceiling lies above what has been spent at some step: far, or just passed, met, or just not met."""
-ZEROS = (*[None] * 12, "max_steps", "max_total_tokens", "max_cost", "repeat_limit")
+ZEROS = (*[None] * 20, "max_steps", "max_total_tokens", "max_cost", "repeat_limit")
 RUNS = ("one", "one", "again", "another")
 """How many runs the agent makes, and of which script."""
 
 Turn: TypeAlias = tuple[list[int], tuple[int, int], str]
 """Its calls by number, what it spends, and what it says."""
-Script: TypeAlias = tuple[list[Turn], bool, str | None, tuple[int, int]]
-"""The turns of a run, whether each asks for what the first did, and the last reply with what that spends."""
+Script: TypeAlias = tuple[list[Turn], str, str | None, tuple[int, int]]
+"""The turns of a run and how they hang together, and the last reply with what that spends."""
+TURNS = ("free", "stuck", "free", "nearly")
+"""Each turn has calls of its own, or those of the first one; or nearly those, every second time."""
 
 _CALL = st.integers(0, 4 * len(OUTCOMES) - 1)
 _SPENT = st.sampled_from(SPENT)
 _TURN = st.tuples(st.lists(_CALL, min_size=1, max_size=3), _SPENT, st.sampled_from(("", "", "I look.")))
-_SCRIPT = st.tuples(st.lists(_TURN, max_size=5), st.sampled_from((False, False, True)), st.sampled_from(ENDS), _SPENT)
-_POOL = st.integers(0, len(POOLS) - 1)
+_SCRIPT = st.tuples(st.lists(_TURN, max_size=5), st.sampled_from(TURNS), st.sampled_from(ENDS), _SPENT)
+_POOL = st.sampled_from((*range(len(POOLS)), *range(1, len(POOLS) - 1), 1, 2, 2))
 _STEPS, _REPEATS, _ZERO = st.sampled_from(STEPS), st.sampled_from(REPEATS), st.sampled_from(ZEROS)
 _EDGE, _PRICES, _AT = st.sampled_from(EDGES), st.sampled_from(PRICES), st.integers(0, 5)
 _RUNS, _SYSTEM, _HISTORY = st.sampled_from(RUNS), st.sampled_from(SYSTEMS), st.sampled_from(HISTORIES)
@@ -182,22 +199,33 @@ def _meter(draw: DrawFn, steps: Any, replies: tuple[Reply, ...]) -> Meter:
         max_steps=steps if steps in {None, ROOMY} else max(1, turns + steps),
         max_total_tokens=None if tokens is None else max(1, spent.total + tokens),
         max_cost=None if cost is None else max(0.001, float(exactly + Fraction(cost, 1000))),
-        repeat_limit=draw(_REPEATS),
+        repeat_limit=_repeats(draw(_REPEATS), replies),
         price_per_1k_input=prices[0],
         price_per_1k_output=prices[1],
     )
 
 
+def _repeats(limit: int | str | None, replies: tuple[Reply, ...]) -> int | None:
+    if not isinstance(limit, str):
+        return limit
+    asks = [ask for reply in replies for ask in reply.asks]
+    calls = Counter(json.dumps([ask.name, ask.arguments, ask.opaque], sort_keys=True) for ask in asks)
+    most = max(calls.values(), default=1)
+    return max(1, most - (limit == PASSED))
+
+
 def _replies(script: Script, pool: int, *, first: int, endless: bool, again: bool) -> tuple[Reply, ...]:
     """The replies of a run. Calls are numbered behind `first`, or their ids say what they are and come `again`."""
-    turns, stuck, end, last = script
+    turns, how, end, last = script
     replies: list[Reply] = []
     number = first
-    for calls, spent, text in turns:
+    for turn, (calls, spent, text) in enumerate(turns):
         asks: dict[str, Ask] = {}
-        for call in turns[0][0] if stuck else calls:
+        for call in calls if how == "free" else turns[0][0]:
             number += 1
-            place, outcome = call % len(POOLS[pool]), call // len(POOLS[pool]) % len(OUTCOMES)
+            outcome, place = divmod(call, len(POOLS[pool]))
+            place ^= how == "nearly" and turn % 2
+            place, outcome = place % len(POOLS[pool]), outcome % len(OUTCOMES)
             known = f"id_{place}_{outcome}"
             name = known if again and known not in asks else f"call_{number}"
             asks[name] = _ask(name, pool, place, outcome)

@@ -1,0 +1,105 @@
+"""The oracle of lesson4: correct loops do what it predicts, of whatever style, and no mutant of the reference does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests.conformance.implementations_harness import ROOT, Implementations, forget_import
+from tests.conformance.oracle.beside import SEED, Levels, differing, mutants_levels, predicted
+
+from looptck import oracle
+from looptck.contract.lesson4 import Stop
+from looptck.fuzz.lesson4 import scenarios
+from looptck.lesson4.scenario import Ask, Meter, Reply, Scenario, Task
+from looptck.profile import profile_of
+from looptck.suite.labels import Labels
+from looptck.target import REFERENCES, parse_target
+
+if TYPE_CHECKING:
+    from tests.lean import Lean
+
+CORRECT = ["reference", *map(str, Implementations("lesson4", ROOT / "lesson4").correct)]
+each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
+DRAWN, MANY = 150, 600
+NOT_SEEN: set[str] = set()
+"""Mutants that no scenario of the suite shows to the oracle, or only below the level of the check that kills them."""
+
+
+def test_every_scenario_of_the_suite_can_be_predicted() -> None:
+    tests = profile_of("lesson4").tests
+    assert len(predicted("lesson4")) == sum(len(test.build(Labels(SEED, test.name))) for test in tests)
+
+
+@each_correct
+def test_a_correct_loop_does_in_the_suite_what_is_predicted(target: str, lean: Lean) -> None:
+    assert lean(differing, "lesson4", target) == {}
+
+
+@pytest.fixture(scope="module")
+def levels(lean: Lean) -> Levels:
+    return lean(mutants_levels, "lesson4")
+
+
+def test_no_mutant_does_and_what_it_breaks_is_as_grave_as_what_its_killer_checks(levels: Levels) -> None:
+    assert levels
+    missed = {mutant for mutant, (broken, wanted) in levels.items() if not broken or wanted == "must" not in broken}
+    assert missed == NOT_SEEN
+
+
+def test_what_only_good_sense_asks_for_breaks_nothing_that_the_lesson_states(levels: Levels) -> None:
+    sensible = {mutant for mutant, (_, wanted) in levels.items() if wanted == "should"}
+    grave = {mutant for mutant in sensible if "must" in levels[mutant][0]}
+    assert grave == {"l94"}, "which tells no reason of a fatal error either"
+
+
+@each_correct
+def test_a_correct_loop_does_what_is_predicted_of_drawn_scenarios(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target(target, {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+
+    @seed(SEED)
+    @settings(max_examples=DRAWN, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(scenarios())
+    def each(scenario: Scenario) -> None:
+        assert oracle.unpredicted(profile, scenario) is None
+        assert oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10)) == ()
+
+    each()
+
+
+def test_drawn_scenarios_end_in_every_way() -> None:
+    profile, ends = profile_of("lesson4"), set[str]()
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+
+    @seed(SEED)
+    @settings(max_examples=MANY, deadline=None, database=None, phases=[Phase.generate])
+    @given(scenarios())
+    def each(scenario: Scenario) -> None:
+        ends.update(run.stop for run in profile.observe(adapter, scenario, 10).runs)
+
+    each()
+    where_the_model_raises = ""
+    assert ends == {where_the_model_raises, *(stop.value for stop in Stop if stop is not Stop.NO_PROGRESS)}
+
+
+def asking(*asks: Ask, **more: Any) -> Scenario:
+    return Scenario(name="asking", runs=(Task(task="go", replies=(Reply(asks=asks), Reply(text="done"))),), **more)
+
+
+SAME = Ask(id="1", name="search")
+UNPREDICTED = {
+    "negative": (asking(SAME, meter=Meter(max_steps=-1)), "below zero"),
+    "zero": (asking(SAME, meter=Meter(max_total_tokens=0)), "refusable"),
+    "two outcomes": (asking(SAME, SAME.model_copy(update={"outcome": "failed"})), "asked for twice"),
+    "shared id": (asking(SAME, Ask(id="1", name="fetch")), "share an id"),
+    "no id": (asking(Ask(id="", name="search")), "has no id"),
+    "half known": (asking(SAME, Ask(id="2", name="search", outcome="unknown")), "unknown"),
+}
+
+
+@pytest.mark.parametrize(("scenario", "why"), UNPREDICTED.values(), ids=UNPREDICTED)
+def test_what_nothing_fixes_is_not_predicted(scenario: Scenario, why: str) -> None:
+    assert why in (oracle.unpredicted(profile_of("lesson4"), scenario) or "")
