@@ -47,7 +47,7 @@ _SHAPES = (
 """Turns by the places of their calls: 0 to 3 are the pool's own, gone through again behind their end, and those from 4
 on are further calls like the first, each with an id of its own."""
 _PIECES = (
-    *(("Yes.",), (), ("It ", "is ", "so."), ("",), ("", "a", ""), ("日本",), ("\n",)) * 8,
+    *(("Yes.",), (), ("It ", "is ", "so."), ("",), ("", "a", ""), ("日本",), ("\n",)) * 4,
     tuple(f"{number} " for number in range(1200)),
 )
 _BESIDE_CALLS = ((), ("One moment.",), ("a", "", "b"))

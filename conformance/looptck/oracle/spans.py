@@ -59,6 +59,9 @@ def _runs(scenario: Scenario, runs: Sequence[Predicted], spans: Sequence[SpanSee
         if iterations not in _iterations(run):
             about = f"{ag03.ITERATIONS} of {ag03.SPAN_RUN}"
             return Difference("run-span-iterations", about, run.model_calls, iterations)
+        twice = sorted({ag03.INPUT_TOKENS, ag03.OUTPUT_TOKENS} & span.attributes.keys())
+        if twice:
+            return Difference("tokens-told-once", f"tokens of {ag03.SPAN_RUN}", [], twice)
         if run.ending != "answered" and span.status != "ERROR":
             return Difference("run-span-status", f"status of {ag03.SPAN_RUN}", "ERROR", span.status)
     return None

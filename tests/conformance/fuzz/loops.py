@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AG03 = profile_of("ag03")
-_LOOP = '''
+_LOOP = """
 import looptck_reference
 from looptck.contract.ag03 import Message
 
@@ -27,7 +27,7 @@ class Agent(looptck_reference.Agent):
     def invoke(self, messages):
 {body}
         return super().invoke(messages)
-'''
+"""
 CAP = "if options.get('max_iter'):\n    options['max_iter'] += 1"
 """A cap allows a model call more."""
 NO_SYSTEM = "options['system'] = ''"

@@ -139,7 +139,9 @@ def test_good_sense_is_counted_and_becomes_a_failure_where_that_is_asked_for(tmp
     assert found.should["no-task-left"] > 1
     asked = found_in(target, examples=40, should=True)
     assert (asked.failures["no-task-left"].level, asked.should) == ("should", {})
-    assert asked.failures["no-task-left"].scenario.options.model_dump(exclude_defaults=True) == {"max_parallel_tools": 2}
+    assert asked.failures["no-task-left"].scenario.options.model_dump(exclude_defaults=True) == {
+        "max_parallel_tools": 2
+    }
 
 
 # what is not steady
