@@ -78,6 +78,20 @@ systematic: venv ## of each profile, the mutants that mutmut makes: each is kill
 		"$(VENV)/bin/looptck" mutants --systematic --profile "$$profile" || exit; \
 	done
 
+.PHONY: fuzz
+fuzz: venv ## of each profile, twenty thousand scenarios of the fuzzer on the reference loop and on each correct one
+	@for loop in reference tests/implementations/correct/*.py; do \
+		"$(VENV)/bin/looptck" fuzz "$$loop" --examples 20000 --should || exit; \
+	done
+	@for loop in reference tests/implementations/lesson4/correct/*.py; do \
+		"$(VENV)/bin/looptck" fuzz "$$loop" --profile lesson4 --examples 20000 --should || exit; \
+	done
+
+.PHONY: fuzz-figures
+fuzz-figures: venv ## measure how many scenarios each mutant survives, and write the table
+	"$(VENV)/bin/python" -m looptck_mutants.fuzzed
+	"$(VENV)/bin/python" tests/test_documents.py
+
 .PHONY: bench
 bench: venv ## the benchmarks, one after the other
 	@for file in tests/benchmarks/bench_*.py; do \
