@@ -112,4 +112,4 @@ def _must(runs: Sequence[Predicted], told: Sequence[object]) -> bool:
     """Whether the words of answered runs and of fatal errors are not told: those alone are fixed."""
     from_lesson = (Stop.ANSWERED, Stop.TOOL_FATAL)
     wanted = [run.stop.value for run in runs if run.stop in from_lesson and run.stop is not None]
-    return [word for word in told if word in {stop.value for stop in from_lesson}] != wanted
+    return [word for word in told if word in from_lesson] != wanted

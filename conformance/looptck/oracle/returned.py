@@ -64,7 +64,7 @@ class Returned:
 
     def _found(self, requirement: str, about: str, expected: Any, seen: Any) -> Difference:
         run = f"run {self.place + 1}, " if len(self.scenario.runs) > 1 else ""
-        at = self.place * RUNS + self.predicted.asked
+        at = self.place * RUNS + self.predicted.asked + 1  # what was asked was as predicted to the end
         return Difference(requirement, f"{run}{about}", expected, seen, at).resting_on(self.predicted.doubtful)
 
     # how it ended

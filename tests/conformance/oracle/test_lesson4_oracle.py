@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,3 +104,17 @@ UNPREDICTED = {
 @pytest.mark.parametrize(("scenario", "why"), UNPREDICTED.values(), ids=UNPREDICTED)
 def test_what_nothing_fixes_is_not_predicted(scenario: Scenario, why: str) -> None:
     assert why in (oracle.unpredicted(profile_of("lesson4"), scenario) or "")
+
+
+def test_a_loop_with_one_mistake_at_its_end_is_not_blamed_for_where_its_default_ends_it(lean: Lean) -> None:
+    (wrong,) = (file for file in Implementations("lesson4", ROOT / "lesson4").wrong if file.stem == "stop_is_text")
+    found = lean(differing, "lesson4", str(wrong))
+    assert found["unmetered-runaway"] == ["stop-is-text"]
+
+
+def test_a_span_may_carry_anything_as_its_reason() -> None:
+    profile, scenario = profile_of("lesson4"), asking(SAME, tracer=True)
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    odd = replace(seen, spans=(replace(seen.spans[0], attributes={"stop": ["answered"], "steps": 2}),))
+    assert [one.requirement for one in oracle.differences(profile, scenario, odd)] == ["span-stop"]
