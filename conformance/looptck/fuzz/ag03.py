@@ -249,9 +249,11 @@ def _limits(made: _Made) -> dict[str, int]:
         "max_tokens": list(accumulate(_total(turn) for turn in made.turns)),
         "max_tool_calls": list(accumulate([made.open, *(len(turn.calls) for turn in made.turns)])),
     }
-    limits = {}
+    limits: dict[str, int] = {}
+    if made.open > 1 and made.draws.once_in(3):
+        return {"max_tool_calls": made.open - 1}  # the turn that the input ends with is too much
     if len(made.turns) > _DIFFERENT + 1 and made.draws.once_in(2):
-        return {}  # so long a run is for the limit that it is not given
+        return limits  # so long a run is for the limit that it is not given
     for name in made.draws.of((*_LIMITS, _ALL_LIMITS)):
         near, offset = made.draws.each_of(sums[name] or [1], _OFFSETS)
         limits[name] = max(near + offset, 1)
