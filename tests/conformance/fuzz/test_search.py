@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conformance.commands import GRACE, LIMIT, bad
-from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_SYSTEM, loader, planted
+from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM, loader, planted
 
 from looptck import isolate
 from looptck.fuzz.observing import Observer
@@ -92,14 +92,14 @@ def test_a_planted_bug_is_shrunk_to_what_shows_it(tmp_path: Path) -> None:
 
 
 def test_two_bugs_are_two_failures_and_neither_slips_into_the_other(tmp_path: Path) -> None:
-    found = found_in(planted(tmp_path, made=f"{NO_SYSTEM}\n{CAP}"), examples=200)
-    assert found.failures.keys() >= {"iteration-cap", "system-prompt-first"}
+    found = found_in(planted(tmp_path, made=f"{NO_SYSTEM}\n{NO_OPTIONS}"), examples=200)
+    assert found.failures.keys() >= {"options-every-call", "system-prompt-first"}
     for broken, judged in found.failures.items():
         assert judged.broken == broken
         assert judged.difference is not None
         assert judged.difference.requirement == broken
-    assert found.failures["system-prompt-first"].scenario.options.max_iter is None
-    assert found.failures["iteration-cap"].scenario.options.system in {None, ""}
+    assert found.failures["system-prompt-first"].scenario.options.call_options is None
+    assert found.failures["options-every-call"].scenario.options.system is None
 
 
 def test_one_failure_ends_the_search_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -1,0 +1,153 @@
+"""Drawn scenarios of ag03: each can be predicted and kept, and everything that is promised is drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests.conformance.fuzz.loops import AG03
+
+from looptck.fuzz import ag03
+from looptck.oracle import unpredicted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from looptck.scenario import Invocation, Scenario, Turn
+
+MANY, SEED = 800, 1
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Scenario]:
+    found: list[Scenario] = []
+
+    @seed(SEED)
+    @settings(
+        max_examples=MANY,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(ag03.scenarios())
+    def each(scenario: Scenario) -> None:
+        found.append(scenario)
+
+    each()
+    return found
+
+
+def test_each_can_be_predicted(drawn: list[Scenario]) -> None:
+    assert {unpredicted(AG03, scenario) for scenario in drawn} == {None}
+
+
+def test_each_is_read_from_its_json_as_the_same(drawn: list[Scenario]) -> None:
+    for scenario in drawn:
+        assert AG03.scenario_from_json(AG03.scenario_to_json(scenario)) == scenario
+        assert AG03.scenario_from_json(scenario.model_dump_json(exclude_defaults=True)) == scenario
+
+
+def test_most_are_drawn_once(drawn: list[Scenario]) -> None:
+    assert len({scenario.model_dump_json() for scenario in drawn}) > len(drawn) / 2
+
+
+def turns(scenario: Scenario) -> list[Turn]:
+    return [turn for invocation in scenario.invocations for turn in invocation.turns]
+
+
+def second(scenario: Scenario) -> Invocation | None:
+    return scenario.invocations[1] if len(scenario.invocations) > 1 else None
+
+
+def ids(scenario: Scenario) -> Counter[str]:
+    return max((Counter(call.id for call in turn.calls) for turn in turns(scenario)), key=len, default=Counter())
+
+
+def any_call(**wanted: Any) -> Callable[[Scenario], bool]:
+    return lambda scenario: any(
+        all(getattr(call, name) == value for name, value in wanted.items()) for call in scenario.calls()
+    )
+
+
+def any_turn(what: Callable[[Turn], Any]) -> Callable[[Scenario], bool]:
+    return lambda scenario: any(what(turn) for turn in turns(scenario))
+
+
+def spent(scenario: Scenario) -> list[int]:
+    total, sums = 0, []
+    for turn in scenario.invocations[0].turns:
+        usage = turn.usage or turn.early_usage
+        total += usage.usage().total if usage is not None else 0
+        sums.append(total)
+    return sums
+
+
+PROMISED: dict[str, Callable[[Scenario], Any]] = {
+    "an answer at once": lambda it: not any(it.calls()) and it.invocations[0].turns,
+    "many turns": lambda it: len(it.invocations[0].turns) > 8,
+    "many calls in a turn": any_turn(lambda turn: len(turn.calls) > 8),
+    "a call twice in a turn": lambda it: any(len(set(turn.calls)) < len(turn.calls) for turn in turns(it)),
+    "a call again in a later turn": lambda it: any(
+        set(one.calls) & set(other.calls) for one, other in zip(turns(it), turns(it)[1:], strict=False)
+    ),
+    "an id of two calls": lambda it: len({call.id for call in it.calls()}) < len(set(it.calls())),
+    "no JSON": any_call(arguments='{"q":'),
+    "no object": any_call(arguments="null"),
+    "a tool that fails": any_call(is_error=True),
+    "a tool that raises": lambda it: any(call.raises for call in it.calls()),
+    **{f"a gate that says {verdict}": any_call(verdict=verdict) for verdict in ("deny", "need_approval", "raise")},
+    "a gate that always allows": lambda it: it.gate and all(call.verdict == "allow" for call in it.calls()),
+    "a long text": lambda it: any(len(call.answer) > 10_000 for call in it.calls()),
+    "many pieces": any_turn(lambda turn: len(turn.text) > 1_000),
+    "an empty piece": any_turn(lambda turn: "" in turn.text),
+    "fragments": any_turn(lambda turn: turn.fragments > 1),
+    "usage reported twice": any_turn(lambda turn: turn.early_usage and turn.usage),
+    **{
+        f"a model that fails {when} its reply": any_turn(lambda turn, when=when: turn.error and turn.error_at == when)  # type: ignore[misc]
+        for when in ("before", "middle", "after")
+    },
+    "a system prompt": lambda it: it.options.system,
+    "an empty system prompt": lambda it: it.options.system == "",
+    "a system prompt before another": lambda it: it.options.system and it.invocations[0].messages[0].role == "system",
+    "call options": lambda it: it.options.call_options,
+    "one slot for tools": lambda it: it.options.max_parallel_tools == 1,
+    "no limit": lambda it: not {it.options.max_iter, it.options.max_tokens, it.options.max_tool_calls} - {None},
+    "a cap that is met": lambda it: it.options.max_iter and it.options.max_iter == len(it.invocations[0].turns),
+    "tokens that are met": lambda it: it.options.max_tokens in spent(it),
+    "tokens that are just passed": lambda it: it.options.max_tokens and it.options.max_tokens + 1 in spent(it),
+    "a budget of calls": lambda it: it.options.max_tool_calls,
+    "all three limits": lambda it: None not in {it.options.max_iter, it.options.max_tokens, it.options.max_tool_calls},
+    **{f"tools that end {how}": lambda it, how=how: it.finish == how for how in ("at_once", "first", "last")},
+    **{
+        f"events read: {read}": lambda it, read=read: it.invocations[0].read == read  # type: ignore[misc]
+        for read in ("none", "all", 2)
+    },
+    "a result twice": lambda it: it.invocations[0].result_twice,
+    **{
+        f"a runner that does {runner}": lambda it, runner=runner: it.invocations[0].runner == runner  # type: ignore[misc]
+        for runner in ("none", "record", "refuse")
+    },
+    "an input with an answered turn": lambda it: it.invocations[0].messages[-1].role == "tool",
+    "an input with an open turn": lambda it: it.invocations[0].messages[-1].calls,
+    "the same again": lambda it: (two := second(it)) and two.turns == it.invocations[0].turns and two.runner != "replay",
+    "the same agent again": lambda it: (two := second(it)) and two.reuse_agent,
+    "a replay": lambda it: (two := second(it)) and two.runner == "replay",
+    "a new question": lambda it: (two := second(it)) and two.continues == 0 and two.messages,
+    "a resumed run": lambda it: (two := second(it)) and two.continues == 0 and not two.messages,
+    "approvals": lambda it: any(invocation.approvals for invocation in it.invocations),
+    "a tracer": lambda it: it.tracer,
+}
+
+
+@pytest.mark.parametrize("what", PROMISED.values(), ids=PROMISED)
+def test_what_is_promised_is_drawn(what: Callable[[Scenario], Any], drawn: list[Scenario]) -> None:
+    assert any(what(scenario) for scenario in drawn)
+
+
+def test_no_limit_is_zero(drawn: list[Scenario]) -> None:
+    assert all(
+        0 not in {each.options.max_iter, each.options.max_tokens, each.options.max_tool_calls} for each in drawn
+    )
