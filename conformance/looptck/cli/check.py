@@ -119,7 +119,8 @@ def check(
     outputs.look()
     number, pinned = drawn(seed), pinned_of(profile, requirements)
     own, files = of_files(profile, in_folder(scenarios)) if scenarios is not None else (None, {})
-    plan = Plan(profile, number, isolation, jobs, limit, pinned, known_of(known_failures, profile), files)
+    known = known_of(known_failures, profile, None if own is None else files)
+    plan = Plan(profile, number, isolation, jobs, limit, pinned, known, files)
     chosen = chosen_of(profile, select, number, own, sweep=crash_sweep)
     return _list(chosen) if list_ else run_checks(target_of(target, profile), chosen, plan, outputs)
 

@@ -11,7 +11,7 @@ from looptck.cli import UsageError
 from looptck.cli.options import named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from looptck.session import ChosenTest
@@ -28,13 +28,13 @@ def pinned_of(profile: str, version: int | None) -> int:
         raise UsageError(f"--requirements {version}: {error}") from None
 
 
-def known_of(place: str | None, profile: str) -> dict[str, str]:
-    """The known failures of a file, reasons by check ids. Raises `UsageError`."""
+def known_of(place: str | None, profile: str, files: Collection[str] | None) -> dict[str, str]:
+    """The known failures of a file, reasons by check ids; `files` are those of scenario files. Raises `UsageError`."""
     from looptck.report.excuses import KnownFailuresError, load_known  # noqa: PLC0415 - see above
 
     named("--known-failures", place)
     try:
-        return {} if place is None else load_known(place, profile)
+        return {} if place is None else load_known(place, profile, files)
     except KnownFailuresError as error:
         raise UsageError(f"--known-failures {error}") from None
 

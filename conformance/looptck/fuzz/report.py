@@ -32,7 +32,8 @@ class Failure(Data):
 class FuzzReport(Data):
     """A whole search. `rate` is scenarios a second, `should` counts what broke of good sense alone.
 
-    `first` is the number of the first scenario that failed. `unsteady` scenarios differed behind others and not alone.
+    `first` is the number of the first scenario that failed. `unsteady` scenarios differed behind others and not alone,
+    `unjudged` ones used up their limit.
     """
 
     schema_name: Literal["looptck-fuzz-1"] = Field(default="looptck-fuzz-1", alias="schema")
@@ -50,6 +51,7 @@ class FuzzReport(Data):
     failures: list[Failure] = Field(default_factory=list)
     should: dict[str, int] = Field(default_factory=dict)
     unsteady: int = 0
+    unjudged: int = 0
     message: str = ""
 
     def exit_code(self) -> int:
@@ -64,6 +66,10 @@ class FuzzReport(Data):
             said.append(f"of good sense alone, and not shrunk: {counts}; --should shrinks them")
         if self.unsteady:
             said.append(f"{self.unsteady} scenario(s) differed behind others in one process and did not alone")
+        if self.unjudged:
+            said.append(
+                f"{self.unjudged} scenario(s) used up their limit: they are not shrunk, and the third is the last"
+            )
         if self.skipped:
             said.append(f"{self.skipped} scenario(s) were left out: they ask for what the loop lacks")
         broken = [one.broken for one in self.failures]
@@ -111,6 +117,7 @@ def report_of(
         failures=failures,
         should=found.should,
         unsteady=found.unsteady,
+        unjudged=found.unjudged,
     )
 
 

@@ -8,7 +8,7 @@ has run nothing before: only what differs there too is a failure, so that shrink
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -36,6 +36,10 @@ WITHOUT_END = 10**9
 """Examples of a search that only its time ends."""
 
 
+PATIENCE = 3
+"""Scenarios that may use up their limit of time before a search ends."""
+
+
 @dataclass(slots=True)
 class Found:
     """What a search found.
@@ -43,7 +47,8 @@ class Found:
     `failures` are the smallest failing scenario and its verdict by what was broken, `should` the requirements of good
     sense that did not hold, with how often, `unsteady` how often something differed and then, alone, did not.
     `examples` counts all scenarios that were observed, those of shrinking too, `skipped` those that ask for a feature
-    which the loop lacks; `first` is the number of the first that failed.
+    which the loop lacks; `first` is the number of the first that failed. `unjudged` counts those that used up their
+    limit: each costs it twice, so none is shrunk, and `PATIENCE` of them end the search.
     """
 
     examples: int = 0
@@ -52,6 +57,7 @@ class Found:
     failures: dict[str, Judged] = field(default_factory=dict)
     should: dict[str, int] = field(default_factory=dict)
     unsteady: int = 0
+    unjudged: int = 0
     timed_out: bool = False
 
 
@@ -125,15 +131,14 @@ def search(
     @given(_strategy(profile, plan))
     def example(scenario: Any) -> None:
         if plan.until is not None and time.monotonic() >= plan.until:
+            found.timed_out = True
             raise _Enough
         _example(profile, observing, plan, found, scenario)
         progress(found)
 
     try:
-        with _same_for_all():
+        with suppress(_Enough), _same_for_all():
             example()
-    except _Enough:
-        found.timed_out = not plan.one
     except (_DiffersError, BaseExceptionGroup) as error:
         if not found.failures:
             raise  # not ours
@@ -168,8 +173,11 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     smallest = found.failures.get(judged.broken)
     if smallest is None or judged.size() <= smallest.size():
         found.failures[judged.broken] = judged
-    if plan.one:
+    found.unjudged += judged.level == "incomplete"
+    if plan.one or found.unjudged >= PATIENCE:
         raise _Enough
+    if judged.level == "incomplete":
+        return
     raise _kind(judged.broken)(judged.broken)
 
 

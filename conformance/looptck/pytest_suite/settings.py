@@ -21,7 +21,7 @@ from looptck.suite import SEEDS
 from looptck.target import REFERENCES, UnknownTargetError, parse_target, split_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from looptck.target import Target
@@ -89,17 +89,17 @@ def settings(
     """Read the options; what is passed takes the place of its option."""
     name = profile or _profile(given(config, "loop_profile"))
     pinned, known = pinned or given(config, "loop_requirements"), known or given(config, "loop_known_failures")
-    workers = worker_input(config).get("workercount", 1)
+    workers, scenarios = worker_input(config).get("workercount", 1), _scenarios(given(config, "loop_scenarios"), name)
     return Settings(
         profile=_known_profile(name),
         seed=seed_of(config),
         isolation=_isolation(given(config, "loop_isolation")),
         limit=_limit(given(config, "loop_limit")),
         pinned=_pinned(pinned, name),
-        known={} if known is None else _known(known, name),
+        known={} if known is None else _known(known, name, scenarios or None),
         jobs=max(1, (os.cpu_count() or 1) // workers),
         worker=bool(worker_input(config)),
-        scenarios=_scenarios(given(config, "loop_scenarios"), name),
+        scenarios=scenarios,
         fuzz=0 if (asked := given(config, "loop_fuzz")) is None else _number(asked, 1),
     )
 
@@ -193,8 +193,8 @@ def _number(asked: Given, least: int) -> int:
     return int(asked.text)
 
 
-def _known(asked: Given, profile: str) -> dict[str, str]:
+def _known(asked: Given, profile: str, files: Collection[str] | None) -> dict[str, str]:
     try:
-        return load_known(asked.file(asked.text), profile)
+        return load_known(asked.file(asked.text), profile, files)
     except KnownFailuresError as error:
         raise pytest.UsageError(f"{asked.place} {error}") from None

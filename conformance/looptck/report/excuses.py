@@ -18,21 +18,28 @@ from looptck.report.model import CheckReport, TestReport, verdict_of
 from looptck.suite import extras_of, tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 class KnownFailuresError(Exception):
     """A file of known failures that cannot be used; the text is one line that says where and why."""
 
 
-def load_known(place: str, profile: str) -> dict[str, str]:
-    """The reasons by check id. Raises `KnownFailuresError`: unreadable, not of the form, or an id that no check has."""
+def load_known(place: str, profile: str, files: Collection[str] | None = None) -> dict[str, str]:
+    """The reasons by check id. Raises `KnownFailuresError`: unreadable, not of the form, or an id that no check has.
+
+    `files` are the ids of checks that come from scenario files; where it is None there are none in this run, and what
+    the file says of such checks is let be.
+    """
+    from looptck.oracle.scenarios import PREFIX  # noqa: PLC0415 - it imports what imports this module
+
     try:
         entries = tomllib.loads(Path(place).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         msg = f"{place}: {getattr(error, 'strerror', None) or error}"
         raise KnownFailuresError(msg) from None
     ids = {check.id for test in (*tests_of(profile), *extras_of(profile)) for check in test.checks}
+    ids |= {name for name in entries if name.startswith(PREFIX)} if files is None else set(files)
     for name, reason in entries.items():
         if name not in ids:
             msg = f"{place}: no check of {profile} is called {name!r}; looptck check --list has their names"

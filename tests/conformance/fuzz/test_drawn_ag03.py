@@ -132,7 +132,9 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     },
     "an input with an answered turn": lambda it: it.invocations[0].messages[-1].role == "tool",
     "an input with an open turn": lambda it: it.invocations[0].messages[-1].calls,
-    "the same again": lambda it: (two := second(it)) and two.turns == it.invocations[0].turns and two.runner != "replay",
+    "the same again": lambda it: (
+        (two := second(it)) and two.turns == it.invocations[0].turns and two.runner != "replay"
+    ),
     "the same agent again": lambda it: (two := second(it)) and two.reuse_agent,
     "a replay": lambda it: (two := second(it)) and two.runner == "replay",
     "a new question": lambda it: (two := second(it)) and two.continues == 0 and two.messages,
@@ -148,6 +150,4 @@ def test_what_is_promised_is_drawn(what: Callable[[Scenario], Any], drawn: list[
 
 
 def test_no_limit_is_zero(drawn: list[Scenario]) -> None:
-    assert all(
-        0 not in {each.options.max_iter, each.options.max_tokens, each.options.max_tool_calls} for each in drawn
-    )
+    assert all(0 not in {each.options.max_iter, each.options.max_tokens, each.options.max_tool_calls} for each in drawn)

@@ -14,7 +14,7 @@ from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM
 
 from looptck import isolate
 from looptck.fuzz.observing import Observer
-from looptck.fuzz.search import Found, Search, keeping_nothing, search
+from looptck.fuzz.search import PATIENCE, Found, Search, keeping_nothing, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,9 +120,11 @@ def test_a_loop_that_ends_its_process_crashes() -> None:
     }
 
 
-def test_a_loop_that_spins_is_not_judged() -> None:
-    found = found_in(bad("spins"), LIMIT / 2, examples=40, one=True)
+def test_a_loop_that_spins_is_not_judged_and_soon_let_go() -> None:
+    found = found_in(bad("spins"), LIMIT / 4, examples=1000)
     assert {(name, one.level) for name, one in found.failures.items()} == {("limit", "incomplete")}
+    assert (found.unjudged, found.timed_out) == (PATIENCE, False)
+    assert found.examples < 200
 
 
 LATE = "import asyncio"
