@@ -264,7 +264,8 @@ def fuzzed(profile: str) -> list[Survived]:
 
 def fuzzed_summary() -> str:
     """How many mutants were found within how many scenarios."""
-    lines = ["| profile | mutants | within 10 | within 100 | within 500 | later | not found |", "|---|---|---|---|---|---|---|"]
+    heads = ("profile", "mutants", "within 10", "within 100", "within 500", "later", "not found")
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for profile in PROFILES:
         middles = [one.middle for one in recorded(profile)]
         within = [sum(middle < most for middle in middles) for most in (10, 100, 500, float("inf"))]

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from looptck.contract.ag03 import DENIED_PREFIX, llm_step, tool_step
 from looptck.durability import sweep
-from looptck.fuzz.draws import Draws
+from looptck.fuzz.draws import BYTES, Draws
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
 _NAMES = ("look_up", "send", "read_page", "naïve")
 _ARGUMENTS = ("{}", '{"q":"a"}', '{ "b" : 1, "a": [2, null] }', '{"q": "日本 ☂"}')
-_NO_OBJECTS = (None,) * 11 + ('{"q":', "null", "")
+_NO_OBJECTS = (None,) * 27 + ('{"q":', "null", "")
 """Arguments that are no JSON object, where there are such."""
 _TEXTS = ("ok", "done.", "", " \n ", "naïve ☂ 日本", "error: no", '{"ok": true}', "ok", "done.", "long " * 2500)
 _FATES: tuple[dict[str, Any], ...] = (
@@ -46,10 +46,9 @@ _SHAPES = (
 )
 """Turns by the places of their calls: 0 to 3 are the pool's own, gone through again behind their end, and those from 4
 on are further calls like the first, each with an id of its own."""
-_PIECES = (
-    *(("Yes.",), (), ("It ", "is ", "so."), ("",), ("", "a", ""), ("日本",), ("\n",)) * 4,
-    tuple(f"{number} " for number in range(1200)),
-)
+_PIECES = (("Yes.",), (), ("It ", "is ", "so."), ("",), ("", "a", ""), ("日本",), ("\n",))
+_FLOOD = tuple(f"{number} " for number in range(1200))
+"""Pieces of one reply, more than any buffer of events should hold."""
 _BESIDE_CALLS = ((), ("One moment.",), ("a", "", "b"))
 _USAGES = (None, (10, 5), (1, 0), (0, 3), (100, 7), (0, 0))
 _ODD: tuple[dict[str, Any], ...] = (
@@ -101,16 +100,34 @@ class _Made:
     open: int = 0
 
 
-@st.composite
-def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
+_NEXT, _INPUT, _FIRST, _WHOLE, _LIMIT, _POOL, _TURN, _ANSWER, _SWEEP = 0, 28, 40, 56, 72, 82, 106, 130, 140
+"""Where the choices of each part of a scenario are read from; those of calls and turns are `_PART` apart.
+
+Shrinking makes what comes first as small as it can: better one run more of the model than one of the loop.
+"""
+_PART = 6
+
+
+def scenarios() -> st.SearchStrategy[Scenario]:
     """Whole scenarios of ag03, each of which the oracle can predict."""
-    draws = Draws(draw)
+    return BYTES.map(_scenario)
+
+
+def swept() -> st.SearchStrategy[Scenario]:
+    """Such scenarios with a run that is stopped at a step and gone on with from its journal, where one can be."""
+    return BYTES.map(_swept)
+
+
+def _swept(data: bytes) -> Scenario:
+    scenario = _scenario(data)
+    every = sweep(scenario)
+    return Draws(data, _SWEEP).of(every) if every else scenario
+
+
+def _scenario(data: bytes) -> Scenario:
+    draws = Draws(data, _WHOLE)
     made = _Made(draws, _pool(draws), [])
-    number = draws.of(_TURNS)
-    some = [_turn(made) for _ in range(min(number, _DIFFERENT))]
-    made.turns = (some * number)[:number]
-    if not draws.once_in(16):
-        made.turns.append(_answer(draws))
+    made.turns = _turns(made)
     system, call_options, name, gate = draws.each_of(_SYSTEM, _CALL_OPTIONS, (None, "clerk"), (False, False, True))
     first = _first(made)
     made.open = sum(len(said.calls) for said in first.messages) if first.messages[-1].role != "user" else 0
@@ -132,12 +149,16 @@ def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
     )
 
 
-@st.composite
-def swept(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
-    """Such scenarios with a run that is stopped at a step and gone on with from its journal, where one can be."""
-    scenario = draw(scenarios())
-    every = sweep(scenario)
-    return Draws(draw).of(every) if every else scenario
+def _turns(made: _Made) -> list[Turn]:
+    """What the model says: turns, which a long run repeats, and mostly an answer."""
+    draws, number = made.draws, made.draws.of(_TURNS)
+    some = [_turn(made.pool, draws.part(_TURN + _PART * n)) for n in range(min(number, _DIFFERENT))]
+    turns = (some * number)[:number]
+    if not draws.once_in(16):
+        turns.append(_answer(draws.part(_ANSWER)))
+    if turns and draws.once_in(40):
+        turns[0] = turns[0].model_copy(update={"text": _FLOOD})
+    return turns
 
 
 def _pool(draws: Draws) -> list[Call]:
@@ -145,21 +166,22 @@ def _pool(draws: Draws) -> list[Call]:
     pool: dict[tuple[str, str, str], Call] = {}
     shared = draws.once_in(12)
     for place in range(1, 2 + draws.of((1, 0, 2, 3))):
-        name, arguments = draws.each_of(_NAMES, _ARGUMENTS)
-        fate: dict[str, Any] = draws.of(_FATES)
+        own = draws.part(_POOL + _PART * (place - 1))
+        name, arguments = own.each_of(_NAMES, _ARGUMENTS)
+        fate: dict[str, Any] = own.of(_FATES)
         call = Call(
             id=f"call_{1 if shared else place}",
             name=name,
-            arguments=draws.of(_NO_OBJECTS) or arguments,
-            answer=draws.of(_TEXTS),
+            arguments=own.of(_NO_OBJECTS) or arguments,
+            answer=own.of(_TEXTS),
             **fate,
         )
         pool.setdefault((call.id, call.name, call.arguments), call)
     return list(pool.values())
 
 
-def _turn(made: _Made) -> Turn:
-    draws, pool = made.draws, made.pool
+def _turn(pool: Sequence[Call], draws: Draws) -> Turn:
+    """A turn of some calls of the pool."""
     shape = draws.of(_SHAPES)
     calls = [pool[place % len(pool)] if place < _OWN else _further(pool[0], place) for place in shape]
     if shape != _TWICE:
@@ -183,19 +205,20 @@ def _spending(draws: Draws) -> dict[str, Any]:
 
 
 def _first(made: _Made) -> Invocation:
+    draws = made.draws.part(_FIRST)
     read: Any
-    read, twice = made.draws.of(_READ)
+    read, twice = draws.of(_READ)
     return Invocation(
         messages=_input(made),
         turns=tuple(made.turns),
-        approvals=_approvals(made) if made.draws.once_in(6) else None,
+        approvals=_approvals(made, draws) if draws.once_in(6) else None,
         read=read,
         result_twice=twice,
-        **_runner(made),
+        **_runner(made, draws),
     )
 
 
-def _approvals(made: _Made) -> tuple[str, ...] | None:
+def _approvals(made: _Made, draws: Draws) -> tuple[str, ...] | None:
     """All markers, some, or what is only like one: a part of it, more than it, other letters, another of its fields."""
     waiting = [call for call in made.pool if call.marker]
     markers = tuple(sorted({call.marker for call in waiting}))
@@ -204,12 +227,13 @@ def _approvals(made: _Made) -> tuple[str, ...] | None:
     call = waiting[0]
     marker = call.marker
     near = (marker[:-1], f"{marker}2", marker.upper(), f" {marker} ", call.id, call.name, call.reason)
-    return made.draws.of((*(markers, markers, markers[:1]) * 3, *((text,) for text in near)))
+    return draws.of((*(markers, markers, markers[:1]) * 3, *((text,) for text in near)))
 
 
 def _input(made: _Made) -> tuple[Said, ...]:
     """A user message; before it perhaps a system message, behind it turns that are answered, or not yet."""
-    draws, kind = made.draws, made.draws.of(_INPUTS)
+    draws = made.draws.part(_INPUT)
+    kind = draws.of(_INPUTS)
     user = Said(content=draws.of(_TEXTS))
     if kind == "led":
         return (Said(role="system", content="You are a clerk."), user)
@@ -219,7 +243,7 @@ def _input(made: _Made) -> tuple[Said, ...]:
         return (user, Said(role="assistant", content="How many?"), Said(content="Two."))
     if kind == "user":
         return (user,)
-    calls = tuple(dict.fromkeys(_turn(made).calls))
+    calls = tuple(dict.fromkeys(_turn(made.pool, draws).calls))
     answers = [_answered(call) for call in calls]
     left = {"open": 0, "partly open": draws.number(len(calls))}.get(kind, len(calls))
     behind = (Said(content="And?"),) if kind == "answered, user" else ()
@@ -231,15 +255,15 @@ def _answered(call: Call) -> Said:
     return Said(role="tool", content=text, tool_call_id=call.id)
 
 
-def _runner(made: _Made) -> dict[str, Any]:
+def _runner(made: _Made, draws: Draws) -> dict[str, Any]:
     """No step runner, one that records, or one that refuses a step which the run may come to."""
-    runner = made.draws.of(_RUNNERS)
+    runner = draws.of(_RUNNERS)
     if runner != "refuse" or not made.turns:
         return {"runner": "record" if runner == "refuse" else runner}
     names = []
     for number, turn in enumerate(made.turns[:2], 1):
         names += [llm_step(number), *(tool_step(number, index, call.name) for index, call in enumerate(turn.calls))]
-    return {"runner": runner, "refuse": (made.draws.of(names),)}
+    return {"runner": runner, "refuse": (draws.of(names),)}
 
 
 def _limits(made: _Made) -> dict[str, int]:
@@ -249,13 +273,13 @@ def _limits(made: _Made) -> dict[str, int]:
         "max_tokens": list(accumulate(_total(turn) for turn in made.turns)),
         "max_tool_calls": list(accumulate([made.open, *(len(turn.calls) for turn in made.turns)])),
     }
-    limits: dict[str, int] = {}
-    if made.open > 1 and made.draws.once_in(3):
+    draws, limits = made.draws.part(_LIMIT), dict[str, int]()
+    if made.open > 1 and draws.once_in(3):
         return {"max_tool_calls": made.open - 1}  # the turn that the input ends with is too much
-    if len(made.turns) > _DIFFERENT + 1 and made.draws.once_in(2):
+    if len(made.turns) > _DIFFERENT + 1 and draws.once_in(2):
         return limits  # so long a run is for the limit that it is not given
-    for name in made.draws.of((*_LIMITS, _ALL_LIMITS)):
-        near, offset = made.draws.each_of(sums[name] or [1], _OFFSETS)
+    for name in draws.of((*_LIMITS, _ALL_LIMITS)):
+        near, offset = draws.each_of(sums[name] or [1], _OFFSETS)
         limits[name] = max(near + offset, 1)
     return limits
 
@@ -267,11 +291,11 @@ def _total(turn: Turn) -> int:
 
 def _second(made: _Made, first: Invocation) -> tuple[Invocation, ...]:
     """A further invocation: resumed with some approvals, the same again, a replay, or a new question."""
-    draws = made.draws
+    draws = made.draws.part(_NEXT)
     kind = draws.of(_SECOND_OF_WAITING if any(call.marker for call in made.pool) else _SECOND)
     if kind == "resume":
-        approvals = None if draws.once_in(4) else _approvals(made)
-        turns = (_turn(made), _answer(draws)) if draws.once_in(4) else (_answer(draws),)
+        approvals = None if draws.once_in(4) else _approvals(made, draws)
+        turns = (_turn(made.pool, draws), _answer(draws)) if draws.once_in(4) else (_answer(draws),)
         runner: Any = "record" if first.runner != "none" else "none"
         return (Invocation(continues=0, approvals=approvals, turns=turns, runner=runner, read=first.read),)
     if kind == "again":

@@ -34,7 +34,10 @@ NO_SYSTEM = "options['system'] = ''"
 """The system prompt is left out."""
 NO_OPTIONS = "options['call_options'] = None"
 """The model is not given the options of its calls."""
-LEAKS = "import sys\nsys.runs = getattr(sys, 'runs', 0) + 1\nif sys.runs > 1:\n    messages = [*messages, Message('user', 'once more')]"
+LEAKS = """import sys
+sys.runs = getattr(sys, 'runs', 0) + 1
+if sys.runs > 1:
+    messages = [*messages, Message('user', 'once more')]"""
 """From the second run of a process on it adds a message of its own."""
 
 
