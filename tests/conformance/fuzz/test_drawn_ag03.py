@@ -76,6 +76,19 @@ def any_turn(what: Callable[[Turn], Any]) -> Callable[[Scenario], bool]:
     return lambda scenario: any(what(turn) for turn in turns(scenario))
 
 
+def fails(when: str) -> Callable[[Scenario], bool]:
+    return any_turn(lambda turn: turn.error and turn.error_at == when)
+
+
+def first(**wanted: Any) -> Callable[[Scenario], bool]:
+    """Whether the first invocation has these values."""
+    return lambda it: all(getattr(it.invocations[0], name) == value for name, value in wanted.items())
+
+
+def finishes(how: str) -> Callable[[Scenario], bool]:
+    return lambda it: it.finish == how
+
+
 def spent(scenario: Scenario) -> list[int]:
     total, sums = 0, []
     for turn in scenario.invocations[0].turns:
@@ -105,10 +118,7 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "an empty piece": any_turn(lambda turn: "" in turn.text),
     "fragments": any_turn(lambda turn: turn.fragments > 1),
     "usage reported twice": any_turn(lambda turn: turn.early_usage and turn.usage),
-    **{
-        f"a model that fails {when} its reply": any_turn(lambda turn, when=when: turn.error and turn.error_at == when)  # type: ignore[misc]
-        for when in ("before", "middle", "after")
-    },
+    **{f"a model that fails {when} its reply": fails(when) for when in ("before", "middle", "after")},
     "a system prompt": lambda it: it.options.system,
     "an empty system prompt": lambda it: it.options.system == "",
     "a system prompt before another": lambda it: it.options.system and it.invocations[0].messages[0].role == "system",
@@ -120,16 +130,10 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "tokens that are just passed": lambda it: it.options.max_tokens and it.options.max_tokens + 1 in spent(it),
     "a budget of calls": lambda it: it.options.max_tool_calls,
     "all three limits": lambda it: None not in {it.options.max_iter, it.options.max_tokens, it.options.max_tool_calls},
-    **{f"tools that end {how}": lambda it, how=how: it.finish == how for how in ("at_once", "first", "last")},
-    **{
-        f"events read: {read}": lambda it, read=read: it.invocations[0].read == read  # type: ignore[misc]
-        for read in ("none", "all", 2)
-    },
+    **{f"tools that end {how}": finishes(how) for how in ("at_once", "first", "last")},
+    **{f"events read: {read}": first(read=read) for read in ("none", "all", 2)},
     "a result twice": lambda it: it.invocations[0].result_twice,
-    **{
-        f"a runner that does {runner}": lambda it, runner=runner: it.invocations[0].runner == runner  # type: ignore[misc]
-        for runner in ("none", "record", "refuse")
-    },
+    **{f"a runner that does {runner}": first(runner=runner) for runner in ("none", "record", "refuse")},
     "an input with an answered turn": lambda it: it.invocations[0].messages[-1].role == "tool",
     "an input with an open turn": lambda it: it.invocations[0].messages[-1].calls,
     "the same again": lambda it: (

@@ -113,9 +113,11 @@ def test_a_child_is_gone_when_nobody_asks_any_more() -> None:
     with observer_of("reference") as observer:
         assert statuses(observer, PLAIN) == ["answered"]
         assert len(descriptors()) > len(before)
+        assert observer._child is not None
+        pid = observer._child.pid
     assert descriptors() == before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def descriptors() -> set[str]:

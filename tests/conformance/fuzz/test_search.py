@@ -82,7 +82,7 @@ def test_what_the_loop_lacks_is_left_out() -> None:
 
 
 def test_a_planted_bug_is_shrunk_to_what_shows_it(tmp_path: Path) -> None:
-    found = found_in(planted(tmp_path, made=CAP), examples=200)
+    found = found_in(planted(tmp_path, made=CAP), examples=60)
     smallest = found.failures["iteration-cap"].scenario
     assert smallest.options.model_dump(exclude_defaults=True) == {"max_iter": 1}
     assert (smallest.gate, smallest.tracer, len(smallest.invocations)) == (False, False, 1)
@@ -92,7 +92,7 @@ def test_a_planted_bug_is_shrunk_to_what_shows_it(tmp_path: Path) -> None:
 
 
 def test_two_bugs_are_two_failures_and_neither_slips_into_the_other(tmp_path: Path) -> None:
-    found = found_in(planted(tmp_path, made=f"{NO_SYSTEM}\n{NO_OPTIONS}"), examples=200)
+    found = found_in(planted(tmp_path, made=f"{NO_SYSTEM}\n{NO_OPTIONS}"), examples=40)
     assert found.failures.keys() >= {"options-every-call", "system-prompt-first"}
     for broken, judged in found.failures.items():
         assert judged.broken == broken
@@ -139,7 +139,7 @@ def test_good_sense_is_counted_and_becomes_a_failure_where_that_is_asked_for(tmp
     found = found_in(target, examples=40)
     assert (found.failures, found.first) == ({}, None)
     assert found.should["no-task-left"] > 1
-    asked = found_in(target, examples=40, should=True)
+    asked = found_in(target, examples=20, should=True)
     assert (asked.failures["no-task-left"].level, asked.should) == ("should", {})
     assert asked.failures["no-task-left"].scenario.options.model_dump(exclude_defaults=True) == {
         "max_parallel_tools": 2
@@ -172,7 +172,6 @@ class Switching:
     """Differs behind others in a must, and afresh in good sense alone."""
 
     def __init__(self, usual: Told, polite: Told) -> None:
-        self._usual, self._polite = usual, polite
         self.observe: Callable[[Scenario], Any] = usual.observe
         self.afresh: Callable[[Scenario], Any] = polite.afresh
 
