@@ -87,7 +87,7 @@ def test_a_place_that_cannot_be_written_is_said_in_a_line(looptck: Any, tmp_path
 
 
 def test_a_loop_that_spins_is_incomplete(looptck: Any) -> None:
-    ran = looptck("fuzz", bad("spins"), "--examples", "100", "--seed", "3", "--limit", str(LIMIT / 4))
+    ran = looptck("fuzz", bad("spins"), "--examples", "100", "--seed", "3", "--limit", str(LIMIT / 8))
     assert ran.code == 2
     assert "the real-time limit passed while the event loop had no turn" in ran.out
     assert [file.name for file in Path("looptck.found").iterdir()] == ["ag03-limit.json"]
@@ -175,7 +175,7 @@ def test_good_sense_decides_nothing_unless_it_is_asked_for(looptck: Any, tmp_pat
     ran = looptck("fuzz", target, "--examples", "20", "--seed", "1")
     assert ran.code == 0
     assert "of good sense alone, and not shrunk: no-task-left (" in ran.out
-    asked = looptck("fuzz", target, "--examples", "20", "--seed", "1", "--should")
+    asked = looptck("fuzz", target, "--examples", "8", "--seed", "1", "--should")
     assert asked.code == 0
     assert "fail scenario/ag03-no-task-left (should)\n" in asked.out
 

@@ -121,7 +121,7 @@ def test_a_loop_that_ends_its_process_crashes() -> None:
 
 
 def test_a_loop_that_spins_is_not_judged_and_soon_let_go() -> None:
-    found = found_in(bad("spins"), LIMIT / 4, examples=1000)
+    found = found_in(bad("spins"), LIMIT / 8, examples=1000)
     assert {(name, one.level) for name, one in found.failures.items()} == {("limit", "incomplete")}
     assert (found.unjudged, found.timed_out) == (PATIENCE, False)
     assert found.examples < 200
