@@ -8,6 +8,7 @@ has run nothing before: only what differs there too is a failure, so that shrink
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,7 @@ from unittest import mock
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.errors import HypothesisWarning
 from hypothesis.internal.conjecture import providers
 
 from looptck.oracle.judging import Judged, judge_one
@@ -137,7 +139,8 @@ def search(
         progress(found)
 
     try:
-        with suppress(_Enough), _same_for_all():
+        with suppress(_Enough), _same_for_all(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", HypothesisWarning)  # of how long the text of a scenario is
             example()
     except (_DiffersError, BaseExceptionGroup) as error:
         if not found.failures:
