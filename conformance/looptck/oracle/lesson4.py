@@ -286,7 +286,7 @@ def _same_call(scenario: Scenario, readings: Readings) -> Callable[[Ask], str]:
     ]
     if len(keys) == 1 or len({tuple(_alike([_key(ask, *key) for ask in asks])) for key in keys}) == 1:
         return lambda ask: _key(ask, *keys[0])
-    chosen = readings.of("repeat-identity", *keys)
+    chosen = readings.of("repeat-equal-values", *keys)
     return lambda ask: _key(ask, *chosen)
 
 
