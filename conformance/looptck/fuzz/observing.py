@@ -20,7 +20,7 @@ from looptck.isolate import fork_child, observe_safely, serve
 from looptck.processes import CutOffError, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from looptck.profile import Profile
 
@@ -38,18 +38,27 @@ class Observing(Protocol):
         """The observation of the scenario in a process that has observed none; where there is such a thing."""
         ...
 
+    def hurry(self, *, on: bool) -> None:
+        """While it is on, a scenario that would use up its limit is given up soon."""
+        ...
+
 
 class Here:
     """Observes in this process: for debuggers and coverage, and a loop that ends the process ends the fuzzer."""
 
     def __init__(self, profile: Profile, load: Callable[[], Any], limit: float) -> None:
-        self._profile, self._limit, self._adapter = profile, limit, load()
+        self._profile, self._usual, self._adapter = profile, limit, load()
+        self._limit = limit
 
     def observe(self, scenario: Any) -> Any:
         """See `Observing`."""
         return observe_safely(self._adapter, scenario, limit=self._limit, profile=self._profile)
 
     afresh = observe
+
+    def hurry(self, *, on: bool) -> None:
+        """See `Observing`."""
+        self._limit = min(self._usual, HURRIED) if on else self._usual
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -92,10 +101,10 @@ class Observer:
     def __init__(self, profile: Profile, load: Callable[[], Any], limit: float) -> None:
         self._asked = _Asked(profile)
         self._batch = Batch(0, load, self._asked, profile)
-        self._limit, self._seconds = limit, limit + isolate.GRACE
+        self._usual = self._limit = limit
         self._child: Child | None = None
         self._sink: int | None = None
-        self._observing = observe_in_children([self._batch], self._start, jobs=1, seconds=self._seconds)
+        self._observing = self._in_children()
 
     def observe(self, scenario: Any) -> Any:
         """See `Observing`."""
@@ -103,7 +112,7 @@ class Observer:
             self._renew()
         self._asked.scenarios.append(scenario)
         if self._child is not None and self._sink is not None:
-            self._child.deadline = children.now() + self._seconds
+            self._child.deadline = children.now() + self._limit + _ENDING  # it has loaded the target
             with contextlib.suppress(BrokenPipeError):  # it is gone: the next is told anew
                 _tell(self._sink, self._asked.profile, scenario)
         _, _, observation = next(self._observing)
@@ -114,6 +123,10 @@ class Observer:
         self._renew()
         return self.observe(scenario)
 
+    def hurry(self, *, on: bool) -> None:
+        """See `Observing`. It holds from the next child on: what used up its limit has ended this one."""
+        self._limit = min(self._usual, HURRIED) if on else self._usual
+
     def close(self) -> None:
         """End the child."""
         self._observing.close()
@@ -122,7 +135,11 @@ class Observer:
     def _renew(self) -> None:
         self.close()
         self._asked.scenarios.clear()
-        self._observing = observe_in_children([self._batch], self._start, jobs=1, seconds=self._seconds)
+        self._observing = self._in_children()
+
+    def _in_children(self) -> Generator[tuple[Batch, int, Any]]:
+        seconds = self._usual + isolate.GRACE
+        return observe_in_children([self._batch], self._start, jobs=1, seconds=seconds)
 
     def _start(self, batch: Batch, place: int) -> Child:
         """A child, which is told what has been asked for and not been observed."""
@@ -142,7 +159,7 @@ class Observer:
             self._asked.source = None
         for scenario in self._asked.scenarios[place:]:
             _tell(sink, self._asked.profile, scenario)
-        self._child = Child(batch, place, *fork, seal, children.now() + self._seconds)
+        self._child = Child(batch, place, *fork, seal, children.now() + self._limit + isolate.GRACE)
         return self._child
 
     def _forget(self) -> None:
@@ -152,6 +169,10 @@ class Observer:
         self._sink = None
 
 
+HURRIED = 0.5
+"""Seconds that a scenario has in a hurry: a correct run takes milliseconds, and one that hangs is tried many times."""
+_ENDING = 2.0
+"""Seconds beyond its limit that a child has to give up a run by itself."""
 _KEPT = 1_000
 """Scenarios that one child observes: what leaks in the target, or is kept here, does not grow without an end."""
 

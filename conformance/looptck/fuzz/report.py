@@ -67,9 +67,7 @@ class FuzzReport(Data):
         if self.unsteady:
             said.append(f"{self.unsteady} scenario(s) differed behind others in one process and did not alone")
         if self.unjudged:
-            said.append(
-                f"{self.unjudged} scenario(s) used up their limit: they are not shrunk, and the third is the last"
-            )
+            said.append(f"{self.unjudged} scenario(s) used up their limit, those of shrinking too")
         if self.skipped:
             said.append(f"{self.skipped} scenario(s) were left out: they ask for what the loop lacks")
         broken = [one.broken for one in self.failures]

@@ -1,8 +1,8 @@
 """Searches for scenarios in which a loop is not what was predicted, and shrinks what it finds; all by hypothesis.
 
 Each requirement that breaks is a failure of its own, with a type of its own, by which hypothesis tells failures apart:
-one search finds several, and shrinking one does not slip into another. What differs is observed again in a process that
-has run nothing before: only what differs there too is a failure, so that shrinking rests on what can be repeated.
+one search finds several, and shrinking one does not slip into another. The first of each is observed again in a process
+that has run nothing before, and so is the smallest: only what differs there too is a failure.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ WITHOUT_END = 10**9
 """Examples of a search that only its time ends."""
 
 
-PATIENCE = 3
-"""Scenarios that may use up their limit of time before a search ends."""
+PATIENCE = 40
+"""Scenarios that may use up their limit of time before a search ends: shrinking one takes a few dozen."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Found:
     sense that did not hold, with how often, `unsteady` how often something differed and then, alone, did not.
     `examples` counts all scenarios that were observed, those of shrinking too, `skipped` those that ask for a feature
     which the loop lacks; `first` is the number of the first that failed. `unjudged` counts those that used up their
-    limit: each costs it twice, so none is shrunk, and `PATIENCE` of them end the search.
+    limit, `PATIENCE` of which end the search. `sure` are the first failures of each kind, which do not rest on others.
     """
 
     examples: int = 0
@@ -60,6 +60,7 @@ class Found:
     should: dict[str, int] = field(default_factory=dict)
     unsteady: int = 0
     unjudged: int = 0
+    sure: dict[str, Judged] = field(default_factory=dict)
     timed_out: bool = False
 
 
@@ -146,7 +147,17 @@ def search(
         if not found.failures:
             raise  # not ours
         del error
+    _confirm(profile, observing, found)
     return found
+
+
+def _confirm(profile: Profile, observing: Observing, found: Found) -> None:
+    """The smallest failure of each kind is tried alone and with all of its time; else the first of its kind is told."""
+    observing.hurry(on=False)
+    for broken, smallest in found.failures.items():
+        if smallest is not found.sure[broken]:
+            judged = judge_one(profile, smallest.scenario, observing.afresh(smallest.scenario))
+            found.failures[broken] = judged if judged.broken == broken else found.sure[broken]
 
 
 def _strategy(profile: Profile, plan: Search) -> SearchStrategy[Any]:
@@ -162,26 +173,30 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
         return
     found.examples += 1
     judged = judge_one(profile, scenario, observing.observe(scenario))
-    if not judged.differs:
-        return
-    if judged.level != "should" or plan.should:
+    if judged.differs and judged.broken not in found.sure and (judged.level != "should" or plan.should):
         judged = judge_one(profile, scenario, observing.afresh(scenario))
+        found.unsteady += not judged.differs
     if not judged.differs:
-        found.unsteady += 1
         return
     if judged.level == "should" and not plan.should:
         found.should[judged.broken] = found.should.get(judged.broken, 0) + 1
         return
+    _keep(found, judged)
+    if judged.level == "incomplete":
+        found.unjudged += 1
+        observing.hurry(on=True)
+    if plan.one or found.unjudged >= PATIENCE:
+        raise _Enough
+    raise _kind(judged.broken)(judged.broken)
+
+
+def _keep(found: Found, judged: Judged) -> None:
+    """Keep a failure where it is the first or the smallest of its kind."""
     found.first = found.first or found.examples
+    found.sure.setdefault(judged.broken, judged)
     smallest = found.failures.get(judged.broken)
     if smallest is None or judged.size() <= smallest.size():
         found.failures[judged.broken] = judged
-    found.unjudged += judged.level == "incomplete"
-    if plan.one or found.unjudged >= PATIENCE:
-        raise _Enough
-    if judged.level == "incomplete":
-        return
-    raise _kind(judged.broken)(judged.broken)
 
 
 @cache

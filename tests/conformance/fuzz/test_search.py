@@ -13,6 +13,7 @@ from tests.conformance.commands import GRACE, LIMIT, bad
 from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM, loader, planted
 
 from looptck import isolate
+from looptck.fuzz import observing
 from looptck.fuzz.observing import Observer
 from looptck.fuzz.search import PATIENCE, Found, Search, keeping_nothing, search
 
@@ -41,6 +42,9 @@ class Told:
 
     def afresh(self, scenario: Scenario) -> Any:
         return self._observer.afresh(scenario)
+
+    def hurry(self, *, on: bool) -> None:
+        self._observer.hurry(on=on)
 
     def close(self) -> None:
         self._observer.close()
@@ -120,11 +124,18 @@ def test_a_loop_that_ends_its_process_crashes() -> None:
     }
 
 
-def test_a_loop_that_spins_is_not_judged_and_soon_let_go() -> None:
-    found = found_in(bad("spins"), LIMIT / 8, examples=1000)
+def test_a_loop_that_spins_is_not_judged_and_that_shrinks() -> None:
+    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60)
     assert {(name, one.level) for name, one in found.failures.items()} == {("limit", "incomplete")}
-    assert (found.unjudged, found.timed_out) == (PATIENCE, False)
-    assert found.examples < 200
+    assert 1 < found.unjudged <= PATIENCE
+    assert found.failures["limit"].size() < found.sure["limit"].size()
+
+
+def test_what_only_a_hurry_takes_for_a_run_without_an_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first, larger one is what remains where the smallest ends when it has all of its time.
+    monkeypatch.setattr(observing, "HURRIED", 0.0001)
+    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60)
+    assert found.failures["limit"] is found.sure["limit"]
 
 
 LATE = "import asyncio"
@@ -174,6 +185,7 @@ class Switching:
     def __init__(self, usual: Told, polite: Told) -> None:
         self.observe: Callable[[Scenario], Any] = usual.observe
         self.afresh: Callable[[Scenario], Any] = polite.afresh
+        self.hurry = usual.hurry
 
 
 def test_what_is_good_sense_alone_is_counted_as_that(tmp_path: Path) -> None:
@@ -210,6 +222,9 @@ class Broken:
         raise RuntimeError("no pipe")
 
     afresh = observe
+
+    def hurry(self, *, on: bool) -> None:
+        """Nothing ever hangs."""
 
 
 def test_a_fault_of_the_kit_is_none_of_the_loop() -> None:
