@@ -27,7 +27,7 @@ from looptck.requirements import Requirement, requirements
 from looptck.suite import PROFILES
 from looptck.suite.labels import Labels
 from looptck.suite.threads import THREADS
-from looptck_mutants.fuzzed import Survived, recorded
+from looptck_mutants.fuzzed import recorded, summary_table, survival_table
 from looptck_mutants.manifest import Mutant
 from looptck_mutants.matrix import columns_of
 from looptck_mutants.outcome import Fate
@@ -266,32 +266,6 @@ def diagnoses(profile: str) -> str:
     return "\n".join(lines)
 
 
-def fuzzed(profile: str) -> list[Survived]:
-    return sorted(recorded(profile), key=lambda one: (-one.middle, one.id))
-
-
-def fuzzed_summary() -> str:
-    """How many mutants were found within how many scenarios."""
-    heads = ("profile", "mutants", "within 10", "within 100", "within 500", "later", "not found")
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for profile in PROFILES:
-        middles = [one.middle for one in recorded(profile)]
-        within = [sum(middle < most for middle in middles) for most in (10, 100, 500, float("inf"))]
-        row = [len(middles), *within[:3], within[3] - within[2], len(middles) - within[3]]
-        lines.append(f"| `{profile}` | {' | '.join(map(str, row))} |")
-    return "\n".join(lines)
-
-
-def fuzzed_table(profile: str) -> str:
-    """Every mutant with the scenarios it survived, the longest first."""
-    titles = {mutant.id: mutant.title for mutant in mutants_of(profile)}
-    lines = ["| mutant | mistake | scenarios survived | what broke first |", "|---|---|---|---|"]
-    for one in fuzzed(profile):
-        middle = "∞" if one.middle == float("inf") else f"{one.middle:g}"
-        lines.append(f"| {one.id} | {cell(titles[one.id])} | {middle} | {f'`{one.broken}`' if one.broken else ''} |")
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_mutant_has_been_fuzzed(profile: str) -> None:
     assert [one.id for one in recorded(profile)] == [mutant.id for mutant in mutants_of(profile)], "make fuzz-figures"
@@ -305,13 +279,13 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("README.md", "profiles"): profiles_table,
     ("README.md", "mutants"): named_mutants,
     ("docs/field.md", "threads"): field_table,
-    ("docs/fuzzing.md", "fuzzed"): fuzzed_summary,
+    ("docs/fuzzing.md", "fuzzed"): summary_table,
 }
 for each in PROFILES:
     TABLES["docs/mutants.md", f"mutants {each}"] = partial(mutants_table, each)
     TABLES["docs/requirements.md", f"requirements {each}"] = partial(requirements_table, each)
     TABLES["docs/requirements.md", f"readings {each}"] = partial(readings, each)
-    TABLES["docs/fuzzing.md", f"fuzzed {each}"] = partial(fuzzed_table, each)
+    TABLES["docs/fuzzing.md", f"fuzzed {each}"] = partial(survival_table, each)
     TABLES["docs/diagnosis.md", f"diagnoses {each}"] = partial(diagnoses, each)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from contextlib import ExitStack, closing
 from importlib.resources import files
@@ -50,7 +51,7 @@ class Survived(BaseModel):
     @property
     def middle(self) -> float:
         """The median; infinite where more than half of the seeds did not find it."""
-        return median(float("inf") if number is None else number for number in self.survived)
+        return median(math.inf if number is None else number for number in self.survived)
 
 
 def measure(profile: str, mutant: Mutant, seeds: tuple[int, ...] = SEEDS, most: int = MOST) -> Survived:
@@ -80,6 +81,28 @@ def recorded(profile: str) -> list[Survived]:
     """What was measured last."""
     told = json.loads((files("looptck_mutants") / "matrices" / f"{profile}-fuzzed.json").read_text(encoding="utf-8"))
     return [Survived.model_validate(entry) for entry in told]
+
+
+def summary_table() -> str:
+    """How many mutants of each profile were found within how many scenarios, as a table of Markdown."""
+    heads = ("profile", "mutants", "within 10", "within 100", "within 500", "later", "not found")
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for profile in PROFILES:
+        middles = [one.middle for one in recorded(profile)]
+        within = [sum(middle < most for middle in middles) for most in (10, 100, 500, math.inf)]
+        row = [len(middles), *within[:3], within[3] - within[2], len(middles) - within[3]]
+        lines.append(f"| `{profile}` | {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
+
+
+def survival_table(profile: str) -> str:
+    """Every mutant of a profile with the scenarios it survived, the most first, as a table of Markdown."""
+    titles = {mutant.id: mutant.title.replace("|", r"\|") for mutant in mutants_of(profile)}
+    lines = ["| mutant | mistake | scenarios survived | what broke first |", "|---|---|---|---|"]
+    for one in sorted(recorded(profile), key=lambda one: (-one.middle, one.id)):
+        middle = f"{one.middle:g}" if math.isfinite(one.middle) else "∞"
+        lines.append(f"| {one.id} | {titles[one.id]} | {middle} | {f'`{one.broken}`' if one.broken else ''} |")
+    return "\n".join(lines)
 
 
 def record(profile: str) -> None:

@@ -76,6 +76,13 @@ IsolationOption: TypeAlias = Annotated[
         "adapter asks for it; else fork."
     ),
 ]
+_ScenariosOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Scenario files (*.json) to check too, such as `looptck fuzz` saves."),
+]
+_SweepOption: TypeAlias = Annotated[
+    bool, typer.Option("--crash-sweep", help="Also stop every scenario at each step, and resume from the journal.")
+]
 
 
 @app.command()
@@ -98,14 +105,9 @@ def check(
     requirements: Annotated[
         int | None, typer.Option(min=1, help="Version of the requirements that decides; newer checks are news.")
     ] = None,
-    scenarios: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Scenario files (*.json) to check too, such as `looptck fuzz` saves."),
-    ] = None,
+    scenarios: _ScenariosOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List tests and checks, and run nothing.")] = False,
-    crash_sweep: Annotated[
-        bool, typer.Option("--crash-sweep", help="Also stop every scenario at each step, and resume from the journal.")
-    ] = False,
+    crash_sweep: _SweepOption = False,
     isolation: IsolationOption = "auto",
     jobs: JobsOption = 0,
     limit: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds of real time for one scenario.")] = 10.0,
