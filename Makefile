@@ -87,6 +87,12 @@ fuzz: venv ## of each profile, twenty thousand scenarios of the fuzzer on the re
 		"$(VENV)/bin/looptck" fuzz "$$loop" --profile lesson4 --examples 20000 --should || exit; \
 	done
 
+.PHONY: sweep
+sweep: venv ## the whole crash sweep of each correct loop of ag03
+	@for loop in reference tests/implementations/correct/*.py; do \
+		"$(VENV)/bin/looptck" check "$$loop" --crash-sweep -k TestCrashSweep || exit; \
+	done
+
 .PHONY: fuzz-figures
 fuzz-figures: venv ## measure how many scenarios each mutant survives, and write the table
 	"$(VENV)/bin/python" -m looptck_mutants.fuzzed

@@ -30,7 +30,9 @@ EXPECTED = tomllib.loads((ROOT / "wrong_resumed/expected.toml").read_text(encodi
 
 @pytest.mark.parametrize("file", CORRECT, ids=lambda file: file.parent.stem + "/" + file.stem)
 def test_a_correct_loop_passes_every_check(file: Path, lean: Lean) -> None:
-    assert lean(swept, file, OTHER_SEED) == {}
+    # The reference has all scenarios, the others a part each, together all of them; `make sweep` gives all to each.
+    place = CORRECT.index(file)
+    assert lean(swept, file, OTHER_SEED, *((0, 1) if place == 0 else (place - 1, len(CORRECT) - 1))) == {}
 
 
 @pytest.mark.parametrize("file", WRONG, ids=lambda file: file.stem)

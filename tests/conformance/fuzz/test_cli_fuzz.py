@@ -86,7 +86,8 @@ def test_a_place_that_cannot_be_written_is_said_in_a_line(looptck: Any, tmp_path
     assert (ran.code, ran.err) == (4, "looptck: --save taken: File exists (looptck --help)\n")
 
 
-def test_a_loop_that_spins_is_incomplete(looptck: Any) -> None:
+def test_a_loop_that_spins_is_incomplete(looptck: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("looptck.fuzz.search.PATIENCE", 4)
     ran = looptck("fuzz", bad("spins_politely"), "--examples", "60", "--seed", "3", "--limit", str(LIMIT / 8))
     assert ran.code == 2
     assert "the real-time limit passed before the run ended" in ran.out

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from looptck import oracle
 from looptck.isolate import Batch, observe_forked
 from looptck.profile import profile_of
-from looptck.requirements import requirements
 from looptck.suite.labels import Labels
 from looptck.target import REFERENCES, parse_target
 from looptck.warm import warm
 from looptck_mutants.mutated_import import serving
-from looptck_mutants.profiles import mutants_of
-from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,22 +35,6 @@ def predicted(profile: str) -> list[Any]:
 def differing(profile: str, target: str) -> dict[str, list[str]]:
     """By scenario, the requirements that a loop breaks; nothing for a correct one."""
     return _differing(profile, {target: _loader(profile, target)})[target]
-
-
-def mutants_levels(profile: str) -> Levels:
-    """How grave what each mutant breaks is, in the scenarios of the suite."""
-    project, records = reference_project(profile), requirements(profile)
-    sources = project.sources()
-    loaders = {mutant.id: _mutated(project, project.patched(mutant, sources)) for mutant in mutants_of(profile)}
-    found = _differing(profile, loaders)
-    checks = {check.id: check for test in profile_of(profile).tests for check in test.checks}
-    levels: Levels = {}
-    for mutant in mutants_of(profile):
-        assert mutant.killer is not None
-        broken = {name for names in found[mutant.id].values() for name in names}
-        wanted = records[checks[mutant.killer.check].requirement].level
-        levels[mutant.id] = ({str(records[name].level) for name in broken}, wanted)
-    return levels
 
 
 def _differing(profile: str, loaders: Mapping[str, Callable[[], Any]]) -> dict[str, dict[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""Mutants of ag03 in the scenarios of the tests that have to kill them, beside what the oracle predicts of those."""
+"""Mutants in the scenarios of the tests that have to kill them, beside what the oracle predicts of those."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from looptck_mutants.profiles import mutants_of
 from looptck_mutants.project import reference_project
 
 if TYPE_CHECKING:
+    from looptck.profile import Profile
     from looptck_mutants.manifest import Mutant
 
 
-def levels_where_killed() -> Levels:
+def levels_where_killed(name: str) -> Levels:
     """How grave what each mutant breaks is, in the scenarios of its killer's test that can be predicted.
 
     All scenarios of the suite with all mutants cost four times as much, and show no more.
     """
-    profile, project, records = profile_of("ag03"), reference_project("ag03"), requirements("ag03")
-    sources, mutants = project.sources(), mutants_of("ag03")
-    levels = {mutant.id: (set[str](), str(records[_killer(mutant).requirement].level)) for mutant in mutants}
+    profile, project, records = profile_of(name), reference_project(name), requirements(name)
+    sources, mutants = project.sources(), mutants_of(name)
+    levels = {mutant.id: (set[str](), str(records[_killer(profile, mutant).requirement].level)) for mutant in mutants}
     batches = [
         Batch(place, _mutated(project, project.patched(mutant, sources)), scenarios, profile)
         for place, mutant in enumerate(mutants)
-        if (scenarios := _scenarios(mutant))
+        if (scenarios := _scenarios(profile, mutant))
     ]
     warm(profile, [scenario for batch in batches for scenario in batch.scenarios])
     for batch, place, observation in observe_forked(batches, jobs=os.cpu_count() or 1):
@@ -41,15 +42,15 @@ def levels_where_killed() -> Levels:
     return levels
 
 
-def _killer(mutant: Mutant) -> Any:
+def _killer(profile: Profile, mutant: Mutant) -> Any:
     assert mutant.killer is not None
-    checks = {check.id: check for test in profile_of("ag03").tests for check in test.checks}
+    checks = {check.id: check for test in profile.tests for check in test.checks}
     return checks[mutant.killer.check]
 
 
-def _scenarios(mutant: Mutant) -> list[Any]:
+def _scenarios(profile: Profile, mutant: Mutant) -> list[Any]:
     """The scenarios of the killer's test that can be predicted."""
-    profile, killer = profile_of("ag03"), _killer(mutant)
+    killer = _killer(profile, mutant)
     test = next(test for test in profile.tests if killer in test.checks)
     scenarios = test.build(Labels(SEED, test.name))
     return [scenario for scenario in scenarios if oracle.unpredicted(profile, scenario) is None]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 AG03 = Implementations("ag03", ROOT)
 CORRECT = ["reference", *map(str, AG03.correct)]
 each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
-DRAWN, WITHIN = 60, 300
+DRAWN, WITHIN = 40, 300
 SLOW, FEW = "state_machine.py", 15
 """A loop that works in threads: that nothing more can happen is seen by waiting, many times in each scenario."""
 NOT_PREDICTED = {"x125", "x126", "x130", "x131", "x132", "x134", "x135", "x141", "x172", "x176", "x180"}
@@ -52,7 +52,7 @@ def test_a_correct_loop_does_in_the_suite_what_is_predicted(target: str, lean: L
 
 @pytest.fixture(scope="module")
 def levels(lean: Lean) -> Levels:
-    return lean(levels_where_killed)
+    return lean(levels_where_killed, "ag03")
 
 
 def test_no_mutant_does_but_where_nothing_is_predicted(levels: Levels) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.conformance.implementations_harness import ROOT, Implementations, forget_import
-from tests.conformance.oracle.beside import SEED, Levels, differing, mutants_levels, predicted
+from tests.conformance.oracle.beside import SEED, Levels, differing, predicted
+from tests.conformance.oracle.killing import levels_where_killed
 
 from looptck import oracle
 from looptck.contract.lesson4 import Stop
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 CORRECT = ["reference", *map(str, Implementations("lesson4", ROOT / "lesson4").correct)]
 each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
-DRAWN, MANY = 150, 600
+DRAWN, MANY = 60, 400
 NOT_SEEN: set[str] = set()
 """Mutants that no scenario of the suite shows to the oracle, or only below the level of the check that kills them."""
 
@@ -40,7 +41,7 @@ def test_a_correct_loop_does_in_the_suite_what_is_predicted(target: str, lean: L
 
 @pytest.fixture(scope="module")
 def levels(lean: Lean) -> Levels:
-    return lean(mutants_levels, "lesson4")
+    return lean(levels_where_killed, "lesson4")
 
 
 def test_no_mutant_does_and_what_it_breaks_is_as_grave_as_what_its_killer_checks(levels: Levels) -> None:
