@@ -27,9 +27,15 @@ def start(folder: Path, last: int = 0) -> tuple[int, str]:
     return ran.returncode, ran.stdout
 
 
+def deeds_in(folder: Path) -> list[str]:
+    """Everything that was done."""
+    with World(folder / "world.db") as world:
+        return world.deeds()
+
+
 def look(folder: Path) -> str:
     """Somebody looks what became of writes of unknown outcome, and tells the journal."""
-    deeds, told = World(folder / "world.db").deeds(), []
+    deeds, told = deeds_in(folder), []
     with SqliteJournal(folder / "run.db") as journal:
         for step in journal.unknown():
             name = step.split("/", 3)[3]
@@ -50,7 +56,7 @@ def crash(folder: Path, last: int) -> tuple[bool, str, str, list[str]]:
         code, printed = start(folder)
     if code:
         sys.exit(f"killed before write {last}: {printed}")
-    return killed, looked, printed, World(folder / "world.db").deeds()
+    return killed, looked, printed, deeds_in(folder)
 
 
 def main() -> int:

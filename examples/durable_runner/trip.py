@@ -17,7 +17,7 @@ import signal
 import sqlite3
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from journal import SqliteJournal, UnknownWriteError
 
@@ -67,6 +67,12 @@ class World:
         self._count = count
         self._file = sqlite3.connect(path, isolation_level=None)
         self._file.execute("CREATE TABLE IF NOT EXISTS deed (what TEXT NOT NULL)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
     def do(self, what: str) -> None:
         """Do it, once more if it was done before: nothing here guards against that."""
@@ -136,8 +142,7 @@ async def book(journal: SqliteJournal, world: World) -> tuple[list[Message], Usa
 def main(folder: Path, last: int) -> int:
     """Run, and print how it ended."""
     count = Countdown(last)
-    world = World(folder / "world.db", count)
-    with CountedJournal(folder / "run.db", count) as journal:
+    with World(folder / "world.db", count) as world, CountedJournal(folder / "run.db", count) as journal:
         try:
             transcript, usage = asyncio.run(book(journal, world))
         except UnknownWriteError as error:
@@ -150,4 +155,6 @@ def main(folder: Path, last: int) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in {2, 3}:
+        sys.exit("usage: trip.py FOLDER [WRITE]: a run in that folder, which kills itself before that write")
     sys.exit(main(Path(sys.argv[1]), int("".join(sys.argv[2:]) or 0)))

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -95,7 +95,7 @@ def test_a_run_that_is_killed_after_every_third_write_comes_to_its_end(
         elif code == 0:
             break
     assert "Booked and paid." in printed
-    assert sorted(deed for deed in crashes.World(tmp_path / "world.db").deeds() if deed in TOOLS) == TOOLS
+    assert sorted(deed for deed in crashes.deeds_in(tmp_path) if deed in TOOLS) == TOOLS
 
 
 # one step
@@ -247,5 +247,5 @@ def test_the_journal_is_one_file_that_sqlite_reads(journals: Any, tmp_path: Path
     with journals() as journal:
         run(journal, "tool/1/0/pay", "tool", paid)
     assert [file.name for file in tmp_path.iterdir()] == ["run.db"]
-    with sqlite3.connect(tmp_path / "run.db") as file:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as file:
         assert file.execute("SELECT name, kind FROM step").fetchall() == [("tool/1/0/pay", "tool")]

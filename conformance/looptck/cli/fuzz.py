@@ -65,11 +65,22 @@ def fuzz(
     loop = target_of(target, profile)
     if crash_sweep:
         sweepable(profile)
+    _savable(save)
     plan = _search(drawn(seed), examples, minutes, should=should, sweep=crash_sweep)
     with redirect_stdout(sys.stderr) if outputs.quiet else nullcontext():  # what a loop prints here is no JSON
         report = _fuzz(loop, profile, plan, _Way(isolation, limit, save, quiet=outputs.quiet))
     outputs.write(json=report.model_dump_json(by_alias=True, indent=1))
     return report.exit_code()
+
+
+def _savable(save: str) -> None:
+    """See before the work that what is found can be kept. Raises `UsageError` where it cannot."""
+    from looptck.fuzz.saved import usable  # noqa: PLC0415 - `looptck --help` needs no kit
+
+    try:
+        usable(Path(save))
+    except OSError as error:
+        raise UsageError(f"--save {save}: {error.strerror}; name a folder") from None
 
 
 class _Way:

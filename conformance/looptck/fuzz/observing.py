@@ -102,6 +102,7 @@ class Observer:
         self._asked = _Asked(profile)
         self._batch = Batch(0, load, self._asked, profile)
         self._usual = self._limit = limit
+        self._grace = isolate.GRACE
         self._child: Child | None = None
         self._sink: int | None = None
         self._observing = self._in_children()
@@ -115,7 +116,10 @@ class Observer:
             self._child.deadline = children.now() + self._limit + _ENDING  # it has loaded the target
             with contextlib.suppress(BrokenPipeError):  # it is gone: the next is told anew
                 _tell(self._sink, self._asked.profile, scenario)
+        fresh, begun = self._child is None, children.now()
         _, _, observation = next(self._observing)
+        if fresh and observation.died is None:  # how long the import takes is known now
+            self._grace = min(isolate.GRACE, _ENDING + 4 * (children.now() - begun))
         return observation
 
     def afresh(self, scenario: Any) -> Any:
@@ -157,9 +161,10 @@ class Observer:
         finally:
             os.close(source)
             self._asked.source = None
+        self._child = Child(batch, place, *fork, seal, children.now() + self._limit + self._grace)
         for scenario in self._asked.scenarios[place:]:
-            _tell(sink, self._asked.profile, scenario)
-        self._child = Child(batch, place, *fork, seal, children.now() + self._limit + isolate.GRACE)
+            with contextlib.suppress(BrokenPipeError):  # it is gone already, which is seen where it is waited for
+                _tell(sink, self._asked.profile, scenario)
         return self._child
 
     def _forget(self) -> None:

@@ -51,6 +51,7 @@ class FuzzReport(Data):
     failures: list[Failure] = Field(default_factory=list)
     should: dict[str, int] = Field(default_factory=dict)
     unsteady: int = 0
+    leaked: str = ""
     unjudged: int = 0
     message: str = ""
 
@@ -65,7 +66,10 @@ class FuzzReport(Data):
             counts = ", ".join(f"{name} ({number})" for name, number in sorted(self.should.items()))
             said.append(f"of good sense alone, and not shrunk: {counts}; --should shrinks them")
         if self.unsteady:
-            said.append(f"{self.unsteady} scenario(s) differed behind others in one process and did not alone")
+            said.append(
+                f"{self.unsteady} scenario(s) differed behind others in one process and did not alone, first "
+                f"{self.leaked}: state that outlives a run"
+            )
         if self.unjudged:
             said.append(f"{self.unjudged} scenario(s) used up their limit, those of shrinking too")
         if self.skipped:
@@ -115,6 +119,7 @@ def report_of(
         failures=failures,
         should=found.should,
         unsteady=found.unsteady,
+        leaked=found.leaked,
         unjudged=found.unjudged,
     )
 

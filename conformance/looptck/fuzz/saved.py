@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,19 @@ if TYPE_CHECKING:
 
 FOLDER = "looptck.found"
 """Where they are kept when nobody says otherwise."""
+
+
+def usable(folder: Path) -> None:
+    """See before a search that what it finds can be kept. Raises `OSError` where the folder cannot be made or written.
+
+    A folder that was not there is not left behind.
+    """
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder):
+        pass
+    if new:
+        folder.rmdir()
 
 
 def save(folder: Path, name: str, scenario: Any) -> Path:

@@ -38,7 +38,7 @@ WITHOUT_END = 10**9
 """Examples of a search that only its time ends."""
 
 
-PATIENCE = 40
+PATIENCE = 25
 """Scenarios that may use up their limit of time before a search ends: shrinking one takes a few dozen."""
 
 
@@ -47,7 +47,8 @@ class Found:
     """What a search found.
 
     `failures` are the smallest failing scenario and its verdict by what was broken, `should` the requirements of good
-    sense that did not hold, with how often, `unsteady` how often something differed and then, alone, did not.
+    sense that did not hold, with how often, `unsteady` how often something differed and then, alone, did not, and
+    `leaked` what that was first.
     `examples` counts all scenarios that were observed, those of shrinking too, `skipped` those that ask for a feature
     which the loop lacks; `first` is the number of the first that failed. `unjudged` counts those that used up their
     limit, `PATIENCE` of which end the search. `sure` are the first failures of each kind, which do not rest on others.
@@ -59,6 +60,7 @@ class Found:
     failures: dict[str, Judged] = field(default_factory=dict)
     should: dict[str, int] = field(default_factory=dict)
     unsteady: int = 0
+    leaked: str = ""
     unjudged: int = 0
     sure: dict[str, Judged] = field(default_factory=dict)
     timed_out: bool = False
@@ -174,8 +176,10 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     found.examples += 1
     judged = judge_one(profile, scenario, observing.observe(scenario))
     if judged.differs and judged.broken not in found.sure and (judged.level != "should" or plan.should):
-        judged = judge_one(profile, scenario, observing.afresh(scenario))
-        found.unsteady += not judged.differs
+        behind, judged = judged, judge_one(profile, scenario, observing.afresh(scenario))
+        if not judged.differs:
+            found.unsteady += 1
+            found.leaked = found.leaked or f"{behind.broken} in scenario {found.examples}"
     if not judged.differs:
         return
     if judged.level == "should" and not plan.should:

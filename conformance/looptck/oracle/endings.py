@@ -44,7 +44,7 @@ _LEFT = {
 
 def differences(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Iterator[Difference]:
     """Every difference in outcome, transcript, usage and what is left over, each by itself."""
-    found = [_outcome(predicted, seen), _transcript(predicted, seen), _usage(predicted, invocation, seen)]
+    found = [_outcome(predicted, seen), _transcript(predicted, seen), _usage(predicted, seen)]
     at = len(predicted.rounds) * ROUND
     for difference in found:
         if difference is not None:
@@ -139,11 +139,12 @@ def _fits(alternatives: Sequence[Sequence[Line]], seen: Sequence[Message]) -> bo
     return any(same_lines(lines, seen) for lines in alternatives)
 
 
-def _usage(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Difference | None:
+def _usage(predicted: Predicted, seen: InvocationSeen) -> Difference | None:
     if seen.usage in predicted.usages:
         return None
     requirement = "usage-after-error" if predicted.ending in {"tokens", "tool_calls"} else "usage-is-summed"
-    if any(reported_twice(turn) for turn in invocation.turns):
+    reached = [one.ask.turn for one in predicted.rounds if one.ask is not None and one.ask.turn is not None]
+    if any(reported_twice(turn) for turn in reached):
         requirement = "usage-last-report-counts"
     expected: list[Any] = [tokens(usage) for usage in predicted.usages]
     return Difference(requirement, "the usage", expected[0], tokens(seen.usage), len(predicted.rounds) * ROUND)

@@ -43,6 +43,7 @@ class _Reader:
 
     def __init__(self, events: Sequence[EventSeen], *, partial: bool) -> None:
         self.events, self.partial, self.place = events, partial, 0
+        self._early_shown = False
 
     def run(self, predicted: Predicted) -> Difference | None:
         """Every round, and the last event."""
@@ -65,7 +66,7 @@ class _Reader:
 
     def _model(self, one: Round) -> Difference | None:
         """The pieces of a reply as they were streamed, then its usage."""
-        ask = one.ask
+        ask, self._early_shown = one.ask, False
         if ask is None or ask.turn is None or ask.how == "refused":
             return None
         turn = ask.turn
@@ -97,6 +98,7 @@ class _Reader:
         early = turn.early_usage.usage() if turn is not None and turn.early_usage is not None else None
         if event is not None and event.kind == "usage" and early is not None and event.usage == early:
             self.place += 1
+            self._early_shown = True
         return self._next()
 
     def _usage(self, one: Round) -> Difference | None:
@@ -116,7 +118,8 @@ class _Reader:
                 requirement = "events-in-order" if event.usage != usage else "events-carry-iter"
                 return self._found(requirement, f"usage {tokens(usage)} of iteration {one.number}")
             self.place += 1
-        if turn.error is not None or self._missing():
+        shown = self._early_shown and turn.usage is None  # it was told when it was reported, and nothing behind it
+        if turn.error is not None or self._missing() or shown:
             return None
         return self._found("events-in-order", f"usage {tokens(usage)} of iteration {one.number}")
 

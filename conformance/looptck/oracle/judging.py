@@ -67,7 +67,12 @@ def unjudged(profile: Profile, scenario: Any) -> str | None:
 
 def _is_swept(profile: Profile, scenario: Any) -> bool:
     """Whether it is one of the crash sweep, where a resumed run is compared with one that ran through."""
-    return profile.name == "ag03" and scenario.invocations[-1].runner == "resume" and len(scenario.invocations) > _SWEPT
+    if profile.name != "ag03" or len(scenario.invocations) < _SWEPT:
+        return False
+    own = {"runner", "stop"}
+    whole, stopped, resumed = (one.model_dump(exclude=own) for one in scenario.invocations[-_SWEPT:])
+    alike = whole == stopped == resumed
+    return alike and scenario.invocations[-2].stop is not None and scenario.invocations[-1].runner == "resume"
 
 
 def _differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Difference, ...]:
@@ -84,8 +89,8 @@ def _differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Dif
     )
 
 
-_SWEPT = 2
-"""Invocations that stand before the one that resumes: the whole one, and the stopped one."""
+_SWEPT = 3
+"""Invocations that end a swept scenario: the whole one, the stopped one, and the one that resumes."""
 
 
 def worst_of(profile: Profile, found: tuple[Difference, ...]) -> Difference | None:

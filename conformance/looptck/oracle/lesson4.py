@@ -260,7 +260,7 @@ class _Run:
 
     def _hit(self, name: str, spent: int | Fraction, ceiling: float | None, *, room: int, near: int | Fraction) -> bool:
         if ceiling is None:
-            return spent > room and self._open(f"other-defaults {name}")
+            return spent > room and self._open(f"other-defaults {name} {spent}")
         limit = Fraction(str(ceiling))
         if limit == 0 and self._open(f"limit-zero {name}, no ceiling"):
             return False

@@ -48,7 +48,11 @@ class FuzzItem(pytest.Item):
         plan = Search(with_.seed, with_.fuzz, lacks=frozenset(suite.description.lacks))
         with own_warnings(), closing((Here if here else Observer)(suite.profile, suite.load, with_.limit)) as observing:
             found = search(suite.profile, observing, plan)
-        files = keep(found, suite.profile.name, self.config.rootpath / FOLDER)
+        try:
+            files = keep(found, suite.profile.name, self.config.rootpath / FOLDER)
+        except OSError as error:
+            why = f"{FOLDER} beside the ini file cannot be written: {error.strerror}"
+            raise NotJudgedError(why, why) from None
         report = report_of(suite.name, suite.profile.name, plan, found, files, time.perf_counter() - begun)
         if report.verdict != "pass":
             kind = CheckError if report.verdict == "fail" else NotJudgedError

@@ -6,6 +6,7 @@ import os
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -100,7 +101,7 @@ def settings(
         jobs=max(1, (os.cpu_count() or 1) // workers),
         worker=bool(worker_input(config)),
         scenarios=scenarios,
-        fuzz=0 if (asked := given(config, "loop_fuzz")) is None else _number(asked, 1),
+        fuzz=_fuzz(given(config, "loop_fuzz")),
     )
 
 
@@ -185,6 +186,13 @@ def _scenarios(asked: Given | None, profile: str) -> dict[str, Path]:
         return dict(zip(load(profile_of(profile), files), files, strict=True))
     except ScenarioError as error:
         raise pytest.UsageError(f"{asked.place} {error}") from None
+
+
+def _fuzz(asked: Given | None) -> int:
+    """How many scenarios of the fuzzer; 0 where nobody asked for any."""
+    if asked is not None and find_spec("hypothesis") is None:
+        raise asked.wrong('it needs hypothesis: python -m pip install "looptck[fuzz]"')
+    return 0 if asked is None else _number(asked, 1)
 
 
 def _number(asked: Given, least: int) -> int:

@@ -83,7 +83,11 @@ def test_what_the_suite_prints_can_be_run(looptck: Any) -> None:
 
 
 CANCELLED = '{"name": "x", "invocations": [{"cancel": "tools"}]}'
+SAID = {"messages": [{"content": "go"}], "turns": [{"text": ["Yes."]}]}
+UNLIKE = [SAID | {"runner": "record"}, {**SAID, "messages": [], "runner": "record"}, SAID | {"runner": "resume"}]
+"""Three runs of which the last resumes, and which are not the same run: nothing that a sweep makes."""
 REFUSED = {
+    "not swept": (("reference", "unlike.json"), "unlike.json: invocations.2: a run that is stopped, or resumes"),
     "no file": (("reference",), "no scenario: give one or more files"),
     "no target": ((), "no target: give reference, a file"),
     "missing": (("reference", "kept/none.json"), "kept/none.json: No such file or directory"),
@@ -98,6 +102,7 @@ REFUSED = {
 def test_what_cannot_be_run_is_said_in_a_line(looptck: Any, arguments: tuple[str, ...], told: str) -> None:
     Path("bad.json").write_text("{")
     Path("cancelled.json").write_text(CANCELLED)
+    Path("unlike.json").write_text(json.dumps({"name": "unlike", "invocations": UNLIKE}))
     ran = looptck("replay", *arguments)
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.startswith(f"looptck: {told}")

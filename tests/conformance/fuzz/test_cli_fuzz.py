@@ -83,7 +83,8 @@ def test_where_it_is_kept_can_be_said(looptck: Any, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said_in_a_line(looptck: Any, tmp_path: Path) -> None:
     Path("taken").write_text("")
     ran = looptck("fuzz", planted(tmp_path, made=NO_SYSTEM), "--examples", "20", "--seed", "1", "--save", "taken")
-    assert (ran.code, ran.err) == (4, "looptck: --save taken: File exists (looptck --help)\n")
+    assert (ran.code, ran.err) == (4, "looptck: --save taken: File exists; name a folder (looptck --help)\n")
+    assert "Fuzzing" not in ran.out, "it is seen before the search"
 
 
 def test_a_loop_that_spins_is_incomplete(looptck: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +101,9 @@ def test_what_leaks_from_run_to_run_is_unsteady_and_incomplete(looptck: Any, tmp
     target = planted(tmp_path, LEAKS.replace("sys.runs > 1", "sys.runs % 10 == 0"))
     ran = looptck("fuzz", target, "--examples", "30", "--seed", "1")
     assert ran.code == 2
-    assert "scenario(s) differed behind others in one process and did not alone\n" in ran.out
+    told = "differed behind others in one process and did not alone, first "
+    assert told in ran.out
+    assert ran.out.partition(told)[2].endswith("state that outlives a run\n" + ran.out.splitlines()[-1] + "\n")
     assert shown(ran.out) == f"INCOMPLETE {target} against ag03: 30 scenarios, seed 1)"
 
 

@@ -20,7 +20,7 @@ from looptck.fuzz.search import Search, search
 from looptck.oracle.judging import Judged, judge_one
 from looptck.profile import profile_of
 from looptck.requirements import requirements
-from looptck.scenario import Call, Invocation, Said, Scenario, Turn
+from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
 from looptck.target import REFERENCES, Loader, parse_target
 
 if TYPE_CHECKING:
@@ -118,6 +118,43 @@ def test_the_fuzzer_finds_a_wrong_loop(file: Path) -> None:
     with closing(Observer(profile, load, 5)) as observing:
         found = search(profile, observing, Search(SEED, WITHIN, shrink=False, one=True))
     assert [one.level for one in found.failures.values()] == ["must"]
+
+
+def test_whoever_shows_usage_when_it_is_reported_need_not_show_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    early = Turn(text=("one",), early_usage=Tokens(input=3, output=1))
+    scenario = Scenario(name="early", invocations=(Invocation(messages=USER, turns=(early,), read="all"),))
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    (run,) = seen.invocations
+    text, usage, *rest = run.events
+    assert (text.kind, usage.kind) == ("text", "usage")
+    at_once = replace(seen, invocations=(replace(run, events=(usage, text, *rest)),))
+    assert oracle.differences(profile, scenario, at_once) == ()
+
+
+def test_values_without_a_hash_in_spans_are_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = (Turn(text=("one",), usage=Tokens(input=3, output=1)),)
+    scenario = Scenario(name="spans", tracer=True, invocations=(Invocation(messages=USER, turns=turns),))
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    listed = tuple(replace(one, attributes={k: [v] for k, v in one.attributes.items()}) for one in seen.spans)
+    assert oracle.differences(profile, scenario, replace(seen, spans=listed)) != ()
+
+
+def test_usage_is_blamed_on_reports_of_a_reply_that_was_made_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = Turn(usage=Tokens(input=1), early_usage=Tokens(input=2))
+    turns = (Turn(text=("one",), usage=Tokens(input=3, output=1)), twice)
+    scenario = Scenario(name="usage", invocations=(Invocation(messages=USER, turns=turns),))
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    off = replace(seen, invocations=(replace(seen.invocations[0], usage=None),))
+    assert [one.requirement for one in oracle.differences(profile, scenario, off)] == ["usage-is-summed"]
 
 
 def test_there_are_wrong_loops_to_find() -> None:

@@ -16,6 +16,7 @@ from looptck.contract.lesson4 import Stop
 from looptck.fuzz.lesson4 import scenarios
 from looptck.lesson4.scenario import Ask, Meter, Reply, Scenario, Task
 from looptck.profile import profile_of
+from looptck.scenario import Tokens
 from looptck.suite.labels import Labels
 from looptck.target import REFERENCES, parse_target
 
@@ -89,6 +90,21 @@ def test_drawn_scenarios_end_in_every_way() -> None:
 
 def asking(*asks: Ask, **more: Any) -> Scenario:
     return Scenario(name="asking", runs=(Task(task="go", replies=(Reply(asks=asks), Reply(text="done"))),), **more)
+
+
+def test_a_ceiling_that_nobody_set_may_be_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The reference has none: what it does is as predicted, and so is a run that a default ends at its second step.
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    replies = tuple(
+        Reply(asks=(Ask(id=f"call_{n}", name="search", arguments={"n": n}),), usage=Tokens(input=3000, output=200))
+        for n in range(3)
+    )
+    scenario = Scenario(name="default", runs=(Task(task="go", replies=(*replies, Reply(text="done"))),))
+    capped = scenario.model_copy(update={"meter": Meter(max_total_tokens=6000)})
+    assert oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10)) == ()
+    assert oracle.differences(profile, scenario, profile.observe(adapter, capped, 10)) == ()
 
 
 SAME = Ask(id="1", name="search")
