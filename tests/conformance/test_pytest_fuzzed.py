@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.conformance.pytest_runs import BROKEN, EXAMPLES, outcomes, suite
 
-from looptck.pytest_suite import fuzzed, settings
+from looptck.fuzz.saved import FOLDER
+from looptck.pytest_suite import settings
 
 pytest_plugins = ["pytester"]
 
@@ -30,10 +31,10 @@ def test_what_it_finds_fails_is_told_and_kept(pytester: pytest.Pytester) -> None
 
 
 def test_a_folder_that_cannot_be_written_is_a_line(pytester: pytest.Pytester) -> None:
-    (pytester.path / fuzzed.FOLDER).write_text("")
+    (pytester.path / FOLDER).write_text("")
     ran = suite(pytester, "--loop-fuzz=100", "-k", "fuzz/as-predicted", loop=BROKEN)
     text = ran.stdout.str()
-    assert f"{fuzzed.FOLDER} beside the ini file cannot be written: " in text
+    assert f"{FOLDER} beside the ini file cannot be written: " in text
     assert "Traceback" not in text
     assert "passed" not in outcomes(ran)
 
