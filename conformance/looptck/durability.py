@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import DEFAULT_MAX_ITER, DEFAULT_MAX_PARALLEL_TOOLS
+from looptck.open_turn import open_calls
 from looptck.scenario import Stop
 
 if TYPE_CHECKING:
@@ -36,6 +37,15 @@ def sweep(scenario: Scenario) -> tuple[Scenario, ...]:
     if scenario.transport != "direct":
         return ()
     return tuple(swept for place in range(len(scenario.invocations)) for swept in _of(scenario, place))
+
+
+def is_swept(scenario: Scenario) -> bool:
+    """Whether a scenario has the form that `sweep` gives it: its last three runs are one, stopped and gone on with."""
+    if len(scenario.invocations) < -WHOLE:
+        return False
+    whole, stopped, resumed = (scenario.invocations[place] for place in (WHOLE, STOPPED, RESUMED))
+    one, *others = (each.model_dump(exclude={"runner", "stop"}) for each in (whole, stopped, resumed))
+    return stopped.stop is not None and resumed.runner == "resume" and others == [one, one]
 
 
 def _of(scenario: Scenario, place: int) -> Iterator[Scenario]:
@@ -129,12 +139,8 @@ def _open_calls(scenario: Scenario, place: int) -> tuple[Call, ...]:
     invocation = scenario.invocations[place]
     if not invocation.messages:
         return () if invocation.continues is None else _waiting(scenario, scenario.invocations[invocation.continues])
-    answered = []
-    for said in reversed(invocation.messages):
-        if said.role != "tool":
-            return tuple(call for call in said.calls if call.id not in answered)
-        answered.append(said.tool_call_id)
-    return ()
+    known = {call.call(): call for said in invocation.messages for call in said.calls}
+    return tuple(known[call] for call in open_calls([said.message() for said in invocation.messages]))
 
 
 def _waiting(scenario: Scenario, earlier: Invocation) -> tuple[Call, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import closing, contextmanager, nullcontext, redirect_stdout
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +17,7 @@ from looptck.cli.choosing import sweepable, target_of
 from looptck.cli.ending import insisting
 from looptck.cli.options import JsonOption, ProfileOption, SeedOption, console, drawn, known_profile, named
 from looptck.cli.outputs import Outputs
+from looptck.fuzz.saved import FOLDER, usable
 from looptck.report.text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from looptck.fuzz.report import FuzzReport
     from looptck.fuzz.search import Found, Search
     from looptck.profile import Profile
-    from looptck.target import Loader, Target
+    from looptck.target import Target
 
 _OFTEN = 25
 """Examples between two words of progress."""
@@ -46,7 +48,7 @@ def fuzz(
     crash_sweep: Annotated[
         bool, typer.Option("--crash-sweep", help="Stop runs at a step, and resume them from the journal.")
     ] = False,
-    save: Annotated[str, typer.Option(metavar="DIR", help="Where failing scenarios are kept.")] = "looptck.found",
+    save: Annotated[str, typer.Option(metavar="DIR", help="Where failing scenarios are kept.")] = FOLDER,
     json: JsonOption = None,
     isolation: Annotated[
         Literal["fork", "none"], typer.Option(help="fork: in a child; none: in this process, for debuggers.")
@@ -75,8 +77,6 @@ def fuzz(
 
 def _savable(save: str) -> None:
     """See before the work that what is found can be kept. Raises `UsageError` where it cannot."""
-    from looptck.fuzz.saved import usable  # noqa: PLC0415 - `looptck --help` needs no kit
-
     try:
         usable(Path(save))
     except OSError as error:
@@ -89,7 +89,7 @@ class _Way:
     def __init__(self, isolation: Literal["fork", "none"], limit: float, save: str, *, quiet: bool) -> None:
         self.isolation, self.limit, self.save, self.quiet = isolation, limit, Path(save), quiet
 
-    def observing(self, profile: Profile, load: Loader) -> Observer | Here:
+    def observing(self, profile: Profile, load: Callable[[], Any]) -> Observer | Here:
         """What observes, which is to be closed."""
         from looptck.fuzz.observing import Here, Observer  # noqa: PLC0415 - `looptck --help` needs no kit
 
@@ -118,7 +118,10 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
     from looptck.profile import profile_of  # noqa: PLC0415 - likewise
     from looptck.target import Loader  # noqa: PLC0415 - likewise
 
-    out, profile, load, begun = console(quiet=way.quiet), profile_of(name), Loader(target, name), time.perf_counter()
+    out, profile, begun = console(quiet=way.quiet), profile_of(name), time.perf_counter()
+    load: Callable[[], Any] = Loader(target, name)
+    if way.isolation == "none":  # in this process a target is imported once
+        load = cache(load)
     out.print(f"Fuzzing {one_line(target.text)} against {name} (seed {plan.seed})", markup=False, highlight=False)
     description = describe(load, isolated=way.isolation != "none", limit=way.limit)
     if description.refused:

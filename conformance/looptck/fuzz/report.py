@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from looptck import __version__
-from looptck.report.model import EXIT_FAIL, EXIT_FAULT, EXIT_INCOMPLETE, EXIT_PASS, Data, Kit, Verdict
+from looptck.report.model import Data, Kit, Verdict, exit_code_of
 from looptck.report.text import one_line
 from looptck.wire import sayable
 
@@ -57,14 +57,14 @@ class FuzzReport(Data):
 
     def exit_code(self) -> int:
         """The documented exit code."""
-        return {"pass": EXIT_PASS, "fail": EXIT_FAIL, "fault": EXIT_FAULT}.get(self.verdict, EXIT_INCOMPLETE)
+        return exit_code_of(self.verdict)
 
     def lines(self) -> list[str]:
         """What is said at the end, a line each."""
         said = []
         if self.should:
             counts = ", ".join(f"{name} ({number})" for name, number in sorted(self.should.items()))
-            said.append(f"of good sense alone, and not shrunk: {counts}; --should shrinks them")
+            said.append(f"where good sense alone speaks, and not shrunk: {counts}; --should shrinks them")
         if self.unsteady:
             said.append(
                 f"{self.unsteady} scenario(s) differed behind others in one process and did not alone, first "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from looptck.contract.ag03 import (
 )
 from looptck.observe.spans import SpanLog
 from looptck.observe.stopping import until_stopped
+from looptck.open_turn import open_calls
 from looptck_fakes import (
     DurableRunner,
     ModelAnswered,
@@ -215,21 +215,6 @@ class Rig:
 def key_of(call: ToolCall) -> tuple[str, str, str]:
     """What a call is looked up by."""
     return call.id, call.name, canonical(call.arguments)
-
-
-def open_calls(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls of a last turn that have no answer."""
-    answered: Counter[str | None] = Counter()
-    for message in reversed(messages):
-        if message.role != "tool":
-            return [call for call in message.tool_calls if not _taken(answered, call.id)]
-        answered[message.tool_call_id] += 1
-    return []
-
-
-def _taken(answered: Counter[str | None], call_id: str) -> bool:
-    answered[call_id] -= 1
-    return answered[call_id] >= 0
 
 
 def definition(name: str) -> ToolDefinition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from looptck.contract.ag03 import DENIED_PREFIX
 from looptck.requirements import requirements
 from looptck.suite.evidence import line
 
@@ -86,7 +87,7 @@ def broken_by(expected: Sequence[Line], seen: Sequence[Message], otherwise: str)
         return _system(expected, *systems)
     if place is not None and seen[place].role == expected[place].message.role == "tool":
         one, other = expected[place].message, seen[place]
-        if one.content.startswith("error: denied by policy: "):
+        if one.content.startswith(DENIED_PREFIX):
             return "denied-text"
         return "results-matched-by-id" if one.tool_call_id != other.tool_call_id else otherwise
     return otherwise

@@ -123,15 +123,15 @@ def _carried(predicted: Predicted, error: ErrorSeen, at: int) -> Difference | No
 
 
 def _transcript(predicted: Predicted, seen: InvocationSeen) -> Difference | None:
+    at = len(predicted.rounds) * ROUND
     if seen.transcript is None:
-        return Difference("transcript-appends", "the transcript", shown(predicted.transcripts[0]), None)
+        return Difference("transcript-appends", "the transcript", shown(predicted.transcripts[0]), None, at)
     if _fits(predicted.transcripts, seen.transcript):
         return None
     expected = predicted.transcripts[0]
     requirement = broken_by(expected, seen.transcript, _LEFT[predicted.ending])
     if predicted.ending not in {"answered", "max_iter"} and len(seen.transcript) != len(expected):
         requirement = _LEFT[predicted.ending]
-    at = len(predicted.rounds) * ROUND
     return Difference(requirement, "the transcript", shown(expected), shown_beside(expected, seen.transcript), at)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from looptck.durability import is_swept
 from looptck.judge import obstacle_of
 from looptck.oracle import Difference, differences, unpredicted
 from looptck.requirements import requirements
@@ -66,13 +67,7 @@ def unjudged(profile: Profile, scenario: Any) -> str | None:
 
 
 def _is_swept(profile: Profile, scenario: Any) -> bool:
-    """Whether it is one of the crash sweep, where a resumed run is compared with one that ran through."""
-    if profile.name != "ag03" or len(scenario.invocations) < _SWEPT:
-        return False
-    own = {"runner", "stop"}
-    whole, stopped, resumed = (one.model_dump(exclude=own) for one in scenario.invocations[-_SWEPT:])
-    alike = whole == stopped == resumed
-    return alike and scenario.invocations[-2].stop is not None and scenario.invocations[-1].runner == "resume"
+    return profile.name == "ag03" and is_swept(scenario)
 
 
 def _differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Difference, ...]:
@@ -87,10 +82,6 @@ def _differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Dif
         for check, finding in found
         if not finding.ok
     )
-
-
-_SWEPT = 3
-"""Invocations that end a swept scenario: the whole one, the stopped one, and the one that resumes."""
 
 
 def worst_of(profile: Profile, found: tuple[Difference, ...]) -> Difference | None:

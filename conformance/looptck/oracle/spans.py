@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract import ag03
+from looptck.observe.rig import MODEL
 from looptck.oracle.difference import Difference
 from looptck.oracle.predicted import final_usage, reported_twice
 from looptck_fakes import ToolStarted
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from looptck.observation import Observation, SpanSeen
     from looptck.oracle.predicted import Predicted
     from looptck.scenario import Scenario
-
-_MODEL = "scripted-model"
 
 
 def differences(scenario: Scenario, runs: Sequence[Predicted], observation: Observation) -> Iterator[Difference]:
@@ -83,8 +82,8 @@ def _models(runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference 
         return Difference("llm-spans", f"spans {ag03.SPAN_LLM}", len(made), len(seen))
     for span in seen:
         said = [span.kind, span.attributes.get(ag03.REQUEST_MODEL)]
-        if said != ["CLIENT", _MODEL]:
-            return Difference("llm-spans", f"a span {ag03.SPAN_LLM}", ["CLIENT", _MODEL], said)
+        if said != ["CLIENT", MODEL]:
+            return Difference("llm-spans", f"a span {ag03.SPAN_LLM}", ["CLIENT", MODEL], said)
     whole = [ask.turn for ask in made if ask.turn is not None and ask.turn.error is None]
     expected = [(final_usage(turn).input_tokens, final_usage(turn).output_tokens) for turn in whole]
     got = [(span.attributes.get(ag03.INPUT_TOKENS), span.attributes.get(ag03.OUTPUT_TOKENS)) for span in seen]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import DEFAULT_MAX_ITER, DEFAULT_MAX_PARALLEL_TOOLS, ToolCall, Usage
+from looptck.open_turn import open_calls
 from looptck.report.lanes import Bar, Lane, Line, cut, lanes_of
 from looptck.suite.evidence import call_line
 from looptck_fakes import GateAsked, ModelAnswered, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -16,7 +17,6 @@ from looptck_fakes import GateAsked, ModelAnswered, StepEnded, StepStarted, Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from looptck.contract.ag03 import Message
     from looptck.observation import InvocationSeen, SpanSeen
     from looptck.report.lanes import Timeline
     from looptck.scenario import Turn
@@ -125,7 +125,7 @@ def _budgets(
     What a budget of zero means is left open, so none is passed.
     """
     options = evidence.scenario.options
-    spent, wanted = Usage(), _wanted(evidence, _open_calls(seen.input))
+    spent, wanted = Usage(), _wanted(evidence, open_calls(seen.input))
     tokens, calls = options.max_tokens, options.max_tool_calls
     places = [(seen.began, None), *((stretch.end, turn) for stretch, turn in models)]
     for at, turn in places:
@@ -145,13 +145,6 @@ def _budgets(
 def _wanted(evidence: Evidence, calls: Sequence[ToolCall]) -> int:
     denied = {call.id for call in evidence.scenario.calls() if call.verdict == "deny"} if evidence.scenario.gate else ()
     return sum(call.id not in denied for call in calls)
-
-
-def _open_calls(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls of an input that nobody has answered: a resumed run starts with them."""
-    answered = {message.tool_call_id for message in messages}
-    proposed = [message for message in messages if message.tool_calls][-1:]
-    return [call for message in proposed for call in message.tool_calls if call.id not in answered]
 
 
 # lanes

@@ -178,7 +178,7 @@ def test_good_sense_decides_nothing_unless_it_is_asked_for(looptck: Any, tmp_pat
     target = planted(tmp_path, body, "import asyncio")
     ran = looptck("fuzz", target, "--examples", "20", "--seed", "1")
     assert ran.code == 0
-    assert "of good sense alone, and not shrunk: no-task-left (" in ran.out
+    assert "where good sense alone speaks, and not shrunk: no-task-left (" in ran.out
     asked = looptck("fuzz", target, "--examples", "8", "--seed", "1", "--should")
     assert asked.code == 0
     assert "fail scenario/ag03-no-task-left (should)\n" in asked.out
@@ -206,7 +206,10 @@ def test_its_time_ends_it(looptck: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_in_this_process_it_finds_the_same(looptck: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_import(monkeypatch)
-    target = planted(tmp_path, made=NO_SYSTEM)
+    imports = tmp_path / "imports"
+    before = f"with open({str(imports)!r}, 'a') as file:\n    file.write('x')"
+    target = planted(tmp_path, before=before, made=NO_SYSTEM)
     ran = looptck("fuzz", target, "--examples", "20", "--seed", "1", "--isolation", "none")
     assert ran.code == 1
+    assert imports.read_text() == "x", "once, for its description and for the search"
     assert "ag03-system-prompt-first.json --profile ag03 --limit 5 --isolation none\n" in ran.out
