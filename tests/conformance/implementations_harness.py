@@ -153,15 +153,15 @@ def not_passed_where_it_waits(profile: str, file: Path, seed: int) -> dict[str, 
 
 
 def _told(found: list[CheckReport]) -> dict[str, str]:
-    return {
-        check.id: f"{check.verdict} in {check.scenario}: {check.expected} != {check.seen} {check.message}"
-        for check in found
-        if check.verdict != "pass"
-    }
+    return {check.id: _tells(check) for check in found if check.verdict != "pass"}
 
 
-def seen(profile: str, file: Path, alone: bool, endless: bool) -> dict[str, list[str]]:  # noqa: FBT001 - as pickled
-    """What is seen of a wrong loop, in the form of what is recorded of it.
+def _tells(check: CheckReport) -> str:
+    return f"{check.verdict} in {check.scenario}: {check.expected} != {check.seen} {check.message}"
+
+
+def seen(profile: str, file: Path, alone: bool, endless: bool) -> dict[str, dict[str, str]]:  # noqa: FBT001 - as pickled
+    """What is seen of a wrong loop, as it is recorded of it, each check with what helps to understand it.
 
     Scenarios of one that is `endless` have little time, and like those of one that is `alone` a child for each.
     """
@@ -171,12 +171,12 @@ def seen(profile: str, file: Path, alone: bool, endless: bool) -> dict[str, list
             found = reports(profile, file, tests, limit=SHORT)
     else:
         found = reports(profile, file, tests) if alone else reports_together(profile, file, tests)
-    by_verdict: dict[str, list[str]] = {}
+    by_verdict: dict[str, dict[str, str]] = {}
     for check in found:
         if check.verdict != "pass":
             obstacle = check.verdict == "fail" and not check.told_apart()
-            by_verdict.setdefault("obstacle" if obstacle else check.verdict, []).append(check.id)
-    return {verdict: sorted(checks) for verdict, checks in by_verdict.items()}
+            by_verdict.setdefault("obstacle" if obstacle else check.verdict, {})[check.id] = _tells(check)
+    return by_verdict
 
 
 def with_waiting(tests: Sequence[ChosenTest]) -> Iterator[ChosenTest]:

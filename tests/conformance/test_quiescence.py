@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import socket
 import threading
 import time
@@ -299,6 +300,41 @@ def test_a_loop_that_nobody_asks_is_an_ordinary_one(situation: Situation) -> Non
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
+
+
+# what a listing of threads misses
+
+
+@needs_proc
+def test_a_thread_that_ends_while_it_is_looked_hides_none_that_lives(situation: Situation) -> None:
+    for _ in range(500):
+        ends, lives = threading.Event(), threading.Event()
+        ending, living = (threading.Thread(target=event.wait) for event in (ends, lives))
+        ending.start()
+        living.start()
+        ends.set()
+        looks = [other_threads(situation.strangers) for _ in range(3)]
+        lives.set()
+        ending.join()
+        living.join()
+        assert [seen for seen in looks if seen is not None and str(living.native_id) not in seen] == []
+
+
+@needs_proc
+@pytest.mark.parametrize("change", [lambda names: [*names, "0"], lambda names: names[:1]], ids=["gone", "hidden"])
+def test_a_listing_that_is_not_whole_tells_nothing_and_is_made_again(
+    change: Callable[[list[str]], list[str]], situation: Situation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    situation.thread(situation.over.wait)
+    whole, listed, changes = threads_now(), os.listdir, [change]
+
+    def list_tasks(path: str) -> list[str]:
+        return changes.pop()(listed(path)) if changes else listed(path)
+
+    monkeypatch.setattr(os, "listdir", list_tasks)
+    assert other_threads(situation.strangers) is None
+    changes.append(change)
+    assert threads_now() == whole
 
 
 # where there is no /proc
