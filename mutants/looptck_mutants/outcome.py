@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from looptck.report.model import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS, Data, Verdict
+from looptck.exit_codes import EXIT_FAIL, EXIT_INCOMPLETE, EXIT_PASS
+from looptck.report.model import Data, Verdict
 
 if TYPE_CHECKING:
     from looptck_mutants.manifest import Mutant

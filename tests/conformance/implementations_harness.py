@@ -147,6 +147,11 @@ def not_passed(profile: str, file: Path, seed: int, isolation: session.Isolation
     return _told(reports(profile, file, chosen(profile, seed), isolation))
 
 
+def not_passed_together(profile: str, file: Path, seed: int) -> dict[str, str]:
+    """Likewise, where the scenarios of a test share a child."""
+    return _told(reports_together(profile, file, chosen(profile, seed)))
+
+
 def not_passed_where_it_waits(profile: str, file: Path, seed: int) -> dict[str, str]:
     """Likewise, of the checks of `with_waiting` alone."""
     return _told(reports(profile, file, list(with_waiting(chosen(profile, seed)))))

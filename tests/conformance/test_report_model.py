@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.conformance.reports import check, named, reported
 
-from looptck.report.model import EXIT_INCOMPLETE, exit_code_of, in_words
+from looptck.exit_codes import EXIT_INCOMPLETE
+from looptck.report.model import exit_code_of, in_words
 from looptck_mutants.outcome import MutantCounts
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.test_documents import matches, shown_in
 
 from looptck.contract.ag03 import Message, StepRunner, ToolCall, ToolResult, Usage
 
@@ -60,25 +61,31 @@ def journals(example: dict[str, ModuleType], tmp_path: Path) -> Any:
 
 
 def test_killed_before_any_write_a_run_goes_on_loses_nothing_and_does_nothing_twice(
-    example: dict[str, ModuleType], tmp_path: Path
+    example: dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crashes = example["crashes"]
-    (whole := tmp_path / "whole").mkdir()
-    code, expected = crashes.start(whole)
+    crashes, crash = example["crashes"], example["crashes"].crash
+    seen: list[tuple[int, bool, str, str, list[str]]] = []
+
+    def crash_seen(folder: Path, last: int) -> tuple[bool, str, str, list[str]]:
+        ended: tuple[bool, str, str, list[str]] = crash(folder, last)
+        seen.append((last, *ended))
+        return ended
+
+    code, expected = crashes.start(tmp_path)
     assert (code, expected.splitlines()[-2:]) == (0, ["assistant Booked and paid.", "usage     33 / 15"])
-    last, killed, looked = 0, True, []
-    while killed:
-        last += 1
-        (folder := tmp_path / str(last)).mkdir()
-        killed, seen, printed, deeds = crashes.crash(folder, last)
-        looked.append(seen)
+    monkeypatch.setattr(crashes, "crash", crash_seen)
+    assert crashes.main() == 0
+    shown = next(shown for shown in shown_in("docs/durable.md") if shown.command.endswith("crashes.py"))
+    assert matches(shown.lines, capsys.readouterr().out.splitlines())
+    for _, _, _, printed, deeds in seen:
         assert printed == expected
         assert sorted(deed for deed in deeds if deed in TOOLS) == TOOLS
         asked = [deed for deed in deeds if deed.startswith("model")]
         assert sorted(set(asked)) == ["model 1", "model 2", "model 3"]
         assert len(asked) <= 4  # the one reply that was under way is read again
-    assert last == 22  # opening, the input, and of each step two writes of the journal and one of the world
-    assert {part.rpartition(" was")[2] for each in looked if each for part in each.split(", ")} == {
+    # opening, the input, and of each step two writes of the journal and one of the world
+    assert [last for last, killed, *_ in seen if killed] == list(range(1, 22))
+    assert {part.rpartition(" was")[2] for _, _, looked, *_ in seen if looked for part in looked.split(", ")} == {
         " done",
         " not done",
     }

@@ -8,7 +8,7 @@ import pytest
 from tests.mutants.outcomes import found, met, outcome
 
 from looptck.suite import PROFILES
-from looptck_mutants import matrix
+from looptck_mutants import harness, matrix
 from looptck_mutants.pitfalls import PITFALLS
 from looptck_mutants.profiles import mutants_of
 
@@ -74,9 +74,18 @@ def test_all_mutants_of_a_profile_are_run(monkeypatch: pytest.MonkeyPatch) -> No
         def run(self, mutants: Any, baseline: str, _done: Any) -> Any:
             return self.project.profile, self.seed, mutants, baseline
 
-    monkeypatch.setattr(matrix, "Harness", Noted)
+    monkeypatch.setattr(harness, "Harness", Noted)
     ran_with: Any = matrix.run("lesson4", 5)
     assert ran_with == ("lesson4", 5, mutants_of("lesson4"), "green")
+
+
+def test_nothing_is_recorded_where_the_suite_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def red(_harness: harness.Harness) -> None:
+        raise harness.RedBaselineError("the suite does not pass")
+
+    monkeypatch.setattr(harness.Harness, "baseline", red)
+    with pytest.raises(matrix.NotRecordedError, match=r"^the suite does not pass$"):
+        matrix.run("lesson4", 5)
 
 
 # what tells that it is old

@@ -113,6 +113,21 @@ def test_the_contract_loads_the_standard_library_and_itself_only() -> None:
     assert loaded - {"__main__"} == {"looptck", *names}
 
 
+def test_a_command_line_loads_what_its_verb_needs_and_no_more() -> None:
+    program = """if True:
+        import sys
+        from looptck.cli import run
+        for line in ["--version"], ["init", "--help"], ["mutants", "--help"]:
+            assert run(line) == 0
+        print(*sys.modules, file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    loaded = {".".join(name.split(".")[:2]) for name in done.stderr.split()}
+    heavy = {"asyncio", "hypothesis", "opentelemetry", "pytest", "looptck_fakes", "looptck_mutants"}
+    heavy |= {"looptck.observe", "looptck.observation", "looptck.scenario", "looptck.session"}
+    assert loaded & heavy == set()
+
+
 @pytest.mark.parametrize("module", modules(ROOT / "reference"), ids=lambda module: module.stem)
 def test_the_reference_takes_the_api_of_opentelemetry_but_not_the_sdk(module: Path) -> None:
     # import-linter sees external packages by their first name only, and here both have the same.

@@ -17,12 +17,11 @@ from typer.exceptions import TyperException
 from looptck import __version__
 from looptck.cli.ending import terminated, terminating
 from looptck.cli.streams import OutputError, all_written
+from looptck.exit_codes import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_TERMINATED, EXIT_USAGE
 from looptck.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-EXIT_FAULT, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_TERMINATED = 3, 4, 130, 143
 
 app = typer.Typer(
     name="looptck",

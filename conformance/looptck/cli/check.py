@@ -198,11 +198,11 @@ def _once(load: Callable[[], Any], plan: Plan) -> Callable[[], Any]:
 
 def _with_diagnosis(report: Report) -> Report:
     """The report, and where checks failed what that resembles."""
+    if not report.counts.fail:
+        return report
     from looptck.report.diagnosis import diagnosis_of  # noqa: PLC0415 - see looptck.cli.choosing
     from looptck_mutants.matrix import columns_of  # noqa: PLC0415 - nobody reads the matrix of a loop that passes
 
-    if not report.counts.fail:
-        return report
     return report.model_copy(update={"diagnosis": diagnosis_of(report, columns_of(report.profile))})
 
 

@@ -85,7 +85,7 @@ def sweepable(profile: str) -> None:
     """Raises `UsageError` where there is nothing to sweep."""
     from looptck.suite import extras_of  # noqa: PLC0415 - see above
 
-    if not extras_of(profile):
+    if not extras_of(profile, scenarios=False):
         raise UsageError(
             f"--crash-sweep: a loop of {profile} has no step runner, so there is no journal to resume from"
         )

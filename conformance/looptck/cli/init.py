@@ -13,7 +13,6 @@ import typer
 from looptck import __version__
 from looptck.cli import UsageError, app
 from looptck.cli.options import ProfileOption, known_profile
-from looptck.report.again import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +25,8 @@ def init(
     profile: ProfileOption = "ag03",
 ) -> int:
     """Write a starter: the skeleton of a loop, what to do with it, a workflow for CI. Nothing is overwritten."""
-    from looptck.starter import LOOP, starter  # noqa: PLC0415 - `looptck --help` needs no starter
+    from looptck.report.again import typed  # noqa: PLC0415 - `looptck --help` needs no suite
+    from looptck.starter import LOOP, starter  # noqa: PLC0415 - likewise
     from looptck.suite import tests_of  # noqa: PLC0415 - likewise
 
     known_profile(profile)

@@ -34,7 +34,7 @@ from looptck.cli.systematic import (
     TriageOption,
     systematic,
 )
-from looptck.report.model import EXIT_INCOMPLETE
+from looptck.exit_codes import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

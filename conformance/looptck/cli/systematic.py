@@ -14,7 +14,7 @@ import typer
 from looptck.cli import UsageError
 from looptck.cli.concluding import afterwards, conclude
 from looptck.cli.options import drawn, progress
-from looptck.report.model import EXIT_INCOMPLETE
+from looptck.exit_codes import EXIT_INCOMPLETE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

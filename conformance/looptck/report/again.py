@@ -42,6 +42,6 @@ def again(report: Report, check_id: str = "") -> str:
 
 def _swept(report: Report, check_id: str) -> bool:
     """Whether the report, or the test of that check, is one of a test that runs only where it is asked for."""
-    extras = {test.name for test in extras_of(report.profile)}
+    extras = {test.name for test in extras_of(report.profile, scenarios=False)}
     told = [test for test in report.tests if not check_id or any(check.id == check_id for check in test.checks)]
     return any(test.name in extras for test in told)

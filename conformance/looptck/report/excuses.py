@@ -38,7 +38,7 @@ def load_known(place: str, profile: str, files: Collection[str] | None = None) -
     except (OSError, ValueError) as error:
         msg = f"{place}: {getattr(error, 'strerror', None) or error}"
         raise KnownFailuresError(msg) from None
-    ids = {check.id for test in (*tests_of(profile), *extras_of(profile)) for check in test.checks}
+    ids = {check.id for test in (*tests_of(profile), *extras_of(profile, scenarios=False)) for check in test.checks}
     ids |= {name for name in entries if name.startswith(PREFIX)} if files is None else set(files)
     for name, reason in entries.items():
         if name not in ids:

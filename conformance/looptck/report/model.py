@@ -7,14 +7,14 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from looptck.exit_codes import EXIT_FAIL, EXIT_FAULT, EXIT_INCOMPLETE, EXIT_PASS
+
 Verdict = Literal["pass", "fail", "skip", "incomplete", "fault"]
 Level = Literal["must", "should"]
 Isolation = Literal["fork", "process", "none"]
 Asked = Literal["auto", "fork", "process", "none"]
 """What a user asks for: an isolation, or the one that suits the target."""
 CHECK_SCHEMA: Literal["looptck-check-1"] = "looptck-check-1"
-
-EXIT_PASS, EXIT_FAIL, EXIT_INCOMPLETE, EXIT_FAULT, EXIT_USAGE = 0, 1, 2, 3, 4
 
 
 class Data(BaseModel):
