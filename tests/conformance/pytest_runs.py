@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import hypothesis  # noqa: F401 - its plugin imports it; a run in this process forgets what it was the first to import
 import pytest
 
-import looptck.pytest_suite.embedded  # noqa: F401 - a run in this process forgets what it was the first to import
+import looptck.pytest_suite.embedded  # noqa: F401 - likewise
 from looptck.profile import PROFILES, profile_of
 from looptck.report import console  # noqa: F401 - likewise
 
