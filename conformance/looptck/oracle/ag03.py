@@ -7,12 +7,11 @@ alternatives. It is given plain data and knows the contract alone: no loop, no f
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from looptck.canonical import canonical
-from looptck.contract.ag03 import DEFAULT_MAX_ITER, DENIED_PREFIX, Message, Usage, llm_step, tool_step
+from looptck.contract.ag03 import DEFAULT_MAX_ITER, Message, Usage, llm_step, tool_step
+from looptck.oracle.lines import answer, numbers, open_turn, parts, unfit
 from looptck.oracle.predicted import Ask, Line, Planned, Predicted, Round, early_usage, final_usage, reported_twice
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class _Run:
 
     def _failed(self, turn: Turn | None) -> NoReturn:
         """A provider's error: nothing of the reply is kept, or what had arrived of it; what it cost is open too."""
-        kept = () if turn is None else _parts(turn)
+        kept = () if turn is None else parts(turn)
         costs = {Usage()} if turn is None else {Usage(), final_usage(turn), early_usage(turn)}
         self._end(
             "provider",
@@ -194,22 +193,38 @@ class _Run:
         round_.proposed = calls
         if len({call.id for _, call in calls}) < len(calls):
             self.predicted.doubt("duplicate-ids")
-        if any(_malformed(call) for _, call in calls):
+        if any(unfit(call) for _, call in calls):
             self.predicted.doubt("arguments-verbatim")
+        own = self._own(calls)
+        free = own if own and self._uncounted() else frozenset()
         stops: list[Ending] = ["tokens"] if self._tokens_passed() else []
-        counting = self._counting()
-        if counting == "proposed" and self._too_many(len(calls)):
+        counting, proposed = self._counting(), len(calls) - len(free)
+        if counting == "proposed" and self._too_many(proposed):
             stops.append("tool_calls")
         if stops and not (self.gate and self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"):
-            self._stop(stops, len(calls))
-        planned = self._judge(round_, resumed=resumed)
-        runs = sum(one.fate == "runs" for one in planned)
-        if counting == "run" and self._too_many(runs):
+            self._stop(stops, proposed)
+        planned = self._judge(round_, own, resumed=resumed)
+        runs = sum(one.fate == "runs" or (one.fate == "invalid" and one.index not in free) for one in planned)
+        count = proposed if counting == "proposed" else runs
+        if counting == "run" and self._too_many(count):
             stops.append("tool_calls")
         if stops:
-            self._stop(stops, len(calls) if counting == "proposed" else runs)
-        self.made += len(calls) if counting == "proposed" else runs
+            self._stop(stops, count)
+        self.made += count
         self._dispatch(round_, planned)
+
+    def _own(self, calls: Iterable[tuple[int, Call]]) -> frozenset[int]:
+        """The places of the calls that the loop itself answers where they may run; which they are is open."""
+        kinds = {place: kind for place, call in calls if (kind := unfit(call))}
+        return frozenset(
+            place
+            for place, kind in kinds.items()
+            if self.readings.of(f"invalid-arguments-go-on {kind}", "tools", "loop") == "loop"
+        )
+
+    def _uncounted(self) -> bool:
+        limited = self.max_tool_calls is not None
+        return limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"
 
     def _counting(self) -> str:
         denied = self.gate and any(call.verdict != "allow" for turn in self.invocation.turns for call in turn.calls)
@@ -223,16 +238,19 @@ class _Run:
         stop = self.readings.of("limits-together", *stops) if len(stops) > 1 else stops[0]
         self._over(stop, calls)
 
-    def _judge(self, round_: Round, *, resumed: bool) -> tuple[Planned, ...]:
+    def _judge(self, round_: Round, own: frozenset[int], *, resumed: bool) -> tuple[Planned, ...]:
         """The gate is asked about every call before any runs; one that waits keeps the whole turn from running."""
-        if not self.gate:
-            return tuple(Planned(index, call, "runs") for index, call in round_.proposed)
-        round_.asked, round_.tainted = "all", any(line.message.role == "tool" for line in self.lines)
-        round_.tainted_by_input = any(line.message.role == "tool" for line in self.given)
-        planned = tuple(Planned(i, call, self._verdict(round_, call, resumed=resumed)) for i, call in round_.proposed)
+        if self.gate:
+            round_.asked, round_.tainted = "all", any(line.message.role == "tool" for line in self.lines)
+            round_.tainted_by_input = any(line.message.role == "tool" for line in self.given)
+        fates = [self._verdict(round_, call, resumed=resumed) if self.gate else "runs" for _, call in round_.proposed]
+        planned = tuple(
+            Planned(place, call, "invalid" if fate == "runs" and place in own else fate)
+            for (place, call), fate in zip(round_.proposed, fates, strict=True)
+        )
         if any(one.fate == "waits" for one in planned):
             round_.planned = tuple(
-                Planned(one.index, one.call, "held back") if one.fate == "runs" else one for one in planned
+                Planned(one.index, one.call, "held back") if one.fate in {"runs", "invalid"} else one for one in planned
             )
             self.predicted.pending = tuple(one.call for one in planned if one.fate == "waits")
             self._end("approval")
@@ -265,25 +283,33 @@ class _Run:
         round_.planned, round_.dispatched, round_.replayed = planned, True, self.replay is not None
         if any(one.call.raises is not None for one in planned if one.fate == "runs"):
             self.predicted.doubt("tool-raise-is-result")
-        names = {one.index: tool_step(self.number, one.index, one.call.name) for one in planned if one.fate == "runs"}
+        names = self._steps(planned, "runs")
         if self.invocation.runner == "refuse":
             refuse = self.invocation.refuse
-            denied = {i: tool_step(self.number, i, one.call.name) for one in planned if (i := one.index) not in names}
+            denied, invalid = self._steps(planned, "denied"), self._steps(planned, "invalid")
             if set(denied.values()) & set(refuse) and self.readings.of("step-index-in-turn", "none", "step") == "step":
                 names |= denied
+            if set(invalid.values()) & set(refuse) and (
+                self.readings.of("invalid-arguments-answered step", "step", "none") == "step"
+            ):
+                names |= invalid
             round_.refused = frozenset(index for index, name in names.items() if name in refuse)
         if self.replay is not None:
             round_.refused = frozenset(index for index, name in names.items() if name not in self.replay)
         if round_.refused:
             self._end("step", transcripts=self._with_and_without_reply(), usages=(self.spent,))
         self.predicted.journal |= dict.fromkeys(names.values())
-        self.lines += [_answer(one) for one in planned]
+        self.lines += [answer(one) for one in planned]
+
+    def _steps(self, planned: Sequence[Planned], fate: str) -> dict[int, str]:
+        """The names that the steps of the calls of one fate have, by their places."""
+        return {one.index: tool_step(self.number, one.index, one.call.name) for one in planned if one.fate == fate}
 
     # 2.5, resuming
 
     def _resume(self) -> None:
         """An unanswered turn at the end of the input is dispatched before the model is asked."""
-        turn = _open_turn(self.lines)
+        turn = open_turn(self.lines)
         if turn is None:
             self.number = self._iterations_behind()
             return
@@ -298,7 +324,7 @@ class _Run:
             if what == "ask":
                 self.number = self._iterations_behind()
                 return
-        self.number = self.readings.of("resumed-turn-number", *_numbers(self.lines, 1, 0))
+        self.number = self.readings.of("resumed-turn-number", *numbers(self.lines, 1, 0))
         self._act(tuple((index, self.known[message.tool_calls[index]]) for index in places), resumed=True)
         self.number -= self.readings.of("resumed-turn-number behind", 0, 1)
 
@@ -306,7 +332,7 @@ class _Run:
         """How iterations are numbered behind an input with answered turns is open."""
         if not any(line.message.role == "assistant" for line in self.lines):
             return 0
-        return self.readings.of("iterations-behind-answered-turns", *_numbers(self.lines, 0))
+        return self.readings.of("iterations-behind-answered-turns", *numbers(self.lines, 0))
 
     # how it ends
 
@@ -337,52 +363,3 @@ class _Run:
         self.predicted.transcripts = transcripts or (tuple(self.lines),)
         self.predicted.usages = usages or (self.spent,)
         raise _Ended
-
-
-def _numbers(lines: Sequence[Line], *first: int) -> tuple[int, ...]:
-    """Numbers of an iteration: those given, and the ordinals among the turns or assistant messages of the input."""
-    turns = sum(bool(line.message.tool_calls) for line in lines)
-    return tuple(dict.fromkeys((*first, turns, sum(line.message.role == "assistant" for line in lines))))
-
-
-def _open_turn(lines: Sequence[Line]) -> tuple[Message, tuple[int, ...]] | None:
-    """The last turn where calls of it have no answer: its message, and the places of those calls."""
-    answered: Counter[str | None] = Counter()
-    for line in reversed(lines):
-        message = line.message
-        if message.role == "tool":
-            answered[message.tool_call_id] += 1
-        elif message.role == "assistant":
-            places = []
-            for index, call in enumerate(message.tool_calls):
-                answered[call.id] -= 1
-                if answered[call.id] < 0:
-                    places.append(index)
-            return (message, tuple(places)) if places else None
-        else:
-            return None
-    return None
-
-
-def _malformed(call: Call) -> bool:
-    """Whether the arguments are no JSON object: good sense alone says that the tools are to see them."""
-    try:
-        return not isinstance(json.loads(call.arguments), dict)
-    except (ValueError, RecursionError):
-        return True
-
-
-def _answer(one: Planned) -> Line:
-    """The tool message of a call: of a failed tool the text may stand behind a prefix."""
-    call = one.call
-    if one.fate == "denied":
-        text = DENIED_PREFIX + call.reason
-        return Line(Message("tool", text, tool_call_id=call.id), any_text=call.verdict == "raise")
-    text = call.answer if call.raises is None else call.raises
-    return Line(Message("tool", text, tool_call_id=call.id), loose=call.is_error or call.raises is not None)
-
-
-def _parts(turn: Turn) -> Iterable[Message]:
-    """What may have been kept of a reply that failed."""
-    whole = turn.message()
-    return () if turn.error_at == "before" else (whole, Message("assistant", whole.content))

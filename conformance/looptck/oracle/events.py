@@ -158,13 +158,13 @@ class _Reader:
     def _result(
         self, one: Round, event: EventSeen, told: str, wanted: dict[int, Planned], called: list[str]
     ) -> Difference | None:
-        """A result, once, behind its call; a denied call and those of a resumed turn need not be shown before."""
+        """A result, once, behind its call; a call that does not run or is resumed need not be shown before."""
         item = next(
             (n for n, item in wanted.items() if call_line(item.call.call()) == told and _is_result(item, event)), None
         )
         if item is None:
             return self._found("events-in-order", "the result of a call that ran, once")
-        if told not in called and wanted[item].fate != "denied" and one.ask is not None:
+        if told not in called and wanted[item].fate == "runs" and one.ask is not None:
             return self._found("events-in-order", f"call {wanted[item].call.id}, then its result")
         del wanted[item]
         return None
@@ -185,7 +185,8 @@ def _verdict_fits(one: Round, event: EventSeen, told: str) -> bool:
     items = [item for item in one.planned if call_line(item.call.call()) == told]
     verdicts = {{"runs": "allow", "denied": "deny"}.get(item.fate) for item in items}
     verdicts |= {item.call.verdict for item in items if item.call.verdict == "need_approval"}
-    return event.verdict in verdicts or (event.verdict is None and one.asked == "none") or _raised(one, told)
+    own = any(item.fate == "invalid" for item in items)  # the loop refuses it, whatever the gate said
+    return event.verdict in verdicts or (event.verdict is None and one.asked == "none") or own or _raised(one, told)
 
 
 def _raised(one: Round, told: str) -> bool:
@@ -194,6 +195,8 @@ def _raised(one: Round, told: str) -> bool:
 
 def _is_result(item: Planned, event: EventSeen) -> bool:
     """Whether the event shows what the call came to: of a denied call the reason, of a failed one its text."""
+    if item.fate == "invalid":
+        return event.result is not None
     text = event.result.content if event.result is not None else ""
     if item.fate == "denied":
         return item.call.reason in text or item.call.verdict == "raise"

@@ -28,11 +28,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call of a turn at its place: it runs, is denied, waits for approval, or is kept from running by a sibling."""
+    """A call of a turn at its place: it runs, is denied, waits for approval, or is kept from running by a sibling.
+
+    One that is `invalid` has arguments that the loop itself refuses: it answers the call, and no tool runs.
+    """
 
     index: int
     call: Call
-    fate: Literal["runs", "denied", "waits", "held back"]
+    fate: Literal["runs", "denied", "waits", "held back", "invalid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,10 @@ class Round:
         """The calls whose tools run: those that may, where their steps are done."""
         runs = [one for one in self.planned if one.fate == "runs" and one.index not in self.refused]
         return [] if self.replayed else runs
+
+    def must_show(self) -> bool:
+        """Whether some call of the turn has to be a step or a run: the others a loop may answer itself."""
+        return self.dispatched and (bool(self.refused) or any(one.fate == "runs" for one in self.planned))
 
 
 @dataclass(slots=True)

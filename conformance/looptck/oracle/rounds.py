@@ -47,8 +47,8 @@ class Beside:
     ) -> None:
         self.scenario, self.predicted, self.ended = scenario, predicted, ended
         self.runner = scenario.invocations[place].runner != "none"
-        self.rounds = [one for one in predicted.rounds if one.ask or one.asked != "none" or one.dispatched]
         self.seen = seen_rounds(records)
+        self.rounds = [one for one in predicted.rounds if one.ask or self._shows(one)]
 
     def difference(self) -> Difference | None:
         """The first difference, in the order of what happened."""
@@ -60,6 +60,11 @@ class Beside:
             requirement, extra = ASKED_TOO_MUCH[self.predicted.ending], self.seen[len(self.rounds)].told()
             return self._found(len(self.rounds), requirement, "behind the end of the run", [], extra)
         return self._named_twice()
+
+    def _shows(self, one: Round) -> bool:
+        """Whether the fakes see a resumed turn: where the loop answers each of its calls they need not."""
+        answered = one.dispatched and bool(self.seen) and not self.seen[0].asks_model()
+        return one.asked != "none" or one.must_show() or answered
 
     def _found(self, place: int, requirement: str, about: str, expected: Any, seen: Any) -> Difference:
         doubtful = self.predicted.doubtful if place >= self.predicted.doubtful_from else None

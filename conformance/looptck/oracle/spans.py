@@ -95,13 +95,14 @@ def _models(runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference 
 
 def _tools(runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference | None:
     """One span for each call of a turn, with its outcome; for calls that were never dispatched it is open."""
-    must, may = Counter[tuple[str, str]](), Counter[str]()
+    must, may, own = Counter[tuple[str, str]](), Counter[str](), Counter[str]()
     for run in runs:
         for one in run.rounds:
             settled = one.dispatched and not one.refused and not one.replayed
             for item in one.planned:
                 if settled or item.fate == "waits":
                     must[ag03.tool_span(item.call.name), _outcome(item.fate, failed=_failed(item))] += 1
+                own[ag03.tool_span(item.call.name)] += settled and item.fate == "invalid"
             may.update(ag03.tool_span(call.name) for _, call in one.proposed)
     seen = [span for span in spans if span.name.startswith(f"{ag03.SPAN_TOOL} ") or span.name == ag03.SPAN_TOOL]
     got = Counter((span.name, str(span.attributes.get(ag03.OUTCOME))) for span in seen)
@@ -110,7 +111,10 @@ def _tools(runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference |
     names = Counter(name for name, _ in must.elements())
     if names - Counter(span.name for span in seen) or Counter(span.name for span in seen) - may:
         return Difference("tool-spans", about, expected, shown)
-    if must - got:
+    short, more = must - got, got - must
+    for name, number in own.items():  # what a loop refuses it may call denied
+        short[name, ag03.OUTCOME_ERROR] -= min(number, more[name, ag03.OUTCOME_DENIED])
+    if +short:
         return Difference("tool-span-outcome", about, expected, shown)
     for span in seen:
         said = [span.kind, span.attributes.get(ag03.TOOL_NAME)]
@@ -127,7 +131,8 @@ def _failed(item: Any) -> bool:
 def _outcome(fate: str, *, failed: bool) -> str:
     if fate == "runs":
         return ag03.OUTCOME_ERROR if failed else ag03.OUTCOME_OK
-    return {"denied": ag03.OUTCOME_DENIED, "waits": ag03.OUTCOME_NEEDS_APPROVAL}[fate]
+    outcomes = {"denied": ag03.OUTCOME_DENIED, "waits": ag03.OUTCOME_NEEDS_APPROVAL, "invalid": ag03.OUTCOME_ERROR}
+    return outcomes[fate]
 
 
 def _parents(spans: Sequence[SpanSeen]) -> Difference | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from looptck.fuzz.search import Search, search
 from looptck.oracle.judging import Judged, judge_one
 from looptck.profile import profile_of
 from looptck.requirements import requirements
-from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
+from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 from looptck.target import REFERENCES, Loader, parse_target
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ AG03 = Implementations("ag03", ROOT)
 CORRECT = ["reference", *map(str, AG03.correct)]
 each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
 DRAWN, WITHIN = 40, 300
+USER = (Said(content="go"),)
 SLOW, FEW = "state_machine.py", 15
 """A loop that works in threads: that nothing more can happen is seen by waiting, many times in each scenario."""
 NOT_PREDICTED = {"x125", "x126", "x130", "x131", "x132", "x134", "x135", "x141", "x172", "x176", "x180"}
@@ -92,6 +94,39 @@ def test_a_correct_loop_does_what_is_predicted_of_drawn_scenarios(target: str, m
 
     each()
     assert told == []
+
+
+UNFIT = (
+    *(
+        Call(id=f"call_{place}", name="look_up", arguments=arguments)
+        for place, arguments in enumerate(('{"q":', "null", "", "{}"))
+    ),
+    Call(id="denied", name="look_up", arguments="{,}", verdict="deny", reason="no"),
+)
+"""Calls whose arguments are no JSON object, but for one. A loop may leave them to the tools or answer them itself."""
+UNFIT_TURN = Turn(calls=UNFIT, usage=Tokens(input=3))
+UNFIT_RUNS = {
+    "fresh": {"turns": (UNFIT_TURN, UNFIT_TURN.model_copy(update={"calls": UNFIT[:1]}), Turn(text=("Yes.",)))},
+    "resumed": {
+        "messages": (Said(content="go"), Said(role="assistant", calls=UNFIT[:1])),
+        "turns": (Turn(text=("Yes.",)),),
+    },
+}
+
+
+@pytest.mark.parametrize("run", UNFIT_RUNS.values(), ids=UNFIT_RUNS)
+@each_correct
+def test_whoever_answers_calls_without_fit_arguments_differs_in_nothing(
+    target: str, run: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target(target, {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    first = Invocation(**{"messages": USER, "read": "all", "runner": "record"} | run)
+    scenario = Scenario(name="unfit", tracer=True, invocations=(first, first.model_copy(update={"runner": "replay"})))
+    for gate, limit in product((False, True), (None, 1, 3, 4, 5, 6)):
+        each = scenario.model_copy(update={"gate": gate, "options": Options(max_tool_calls=limit)})
+        assert oracle.differences(profile, each, profile.observe(adapter, each, 10)) == (), (gate, limit)
 
 
 # wrong loops
@@ -163,7 +198,6 @@ def test_there_are_wrong_loops_to_find() -> None:
 
 # good sense, beside a reading that is not the reference's
 
-USER = (Said(content="go"),)
 WAITS = Call(id="a", name="look_up", verdict="need_approval", marker="ok-a")
 RESUMED = Scenario(
     name="resumed",

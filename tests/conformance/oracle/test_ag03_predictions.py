@@ -101,6 +101,7 @@ def run_of(*turns: Turn, gate: bool = False, more: dict[str, Any] | None = None,
 
 
 DENIED = call("b", verdict="deny", reason="no")
+CUT = call("cut", arguments='{"q":')
 WAITS = call("b", verdict="need_approval", marker="ok-b", reason="costly")
 REFUSED = {"runner": "refuse"}
 ANSWERED = (*USER, Said(role="assistant", calls=(A,)), Said(role="tool", content="ok", tool_call_id="a"))
@@ -167,6 +168,23 @@ BY_HAND: dict[str, tuple[Scenario, set[str]]] = {
     # tools and models that fail
     "tool fails": (run_of(turn(call("a", is_error=True)), turn()), {"2 replies, 1: a, answered"}),
     "model fails": (run_of(turn(A), turn(error="down")), {"1 replies, 1: a, provider"}),
+    # arguments that are no JSON object: the tools are given them, or the loop answers the call and may not count it
+    "no JSON": (run_of(turn(CUT, B), turn()), {"2 replies, 1: cut b, answered", "2 replies, 1: b, answered"}),
+    "no JSON in the budget": (
+        run_of(turn(CUT, B), turn(), max_tool_calls=1),
+        {"1 replies, tool_calls", "2 replies, 1: b, answered"},
+    ),
+    "no JSON, no text, no object": (
+        run_of(turn(CUT, call("none", arguments=" "), call("null", arguments="null")), turn()),
+        {
+            "2 replies, answered",
+            *(
+                f"2 replies, 1: {ran}, answered"
+                for ran in ("cut none null", "cut none", "cut null", "none null", "cut", "none", "null")
+            ),
+        },
+    ),
+    "no JSON beside one that waits": (run_of(turn(CUT, WAITS), turn(), gate=True), {"1 replies, approval"}),
     # an open turn of the input is dispatched first, as iteration 1 or 0; the model call behind it is that or the next
     "resumed": (
         run_of(turn(B), turn(), more={"messages": (*USER, Said(role="assistant", calls=(A,)))}),
@@ -206,6 +224,13 @@ def test_a_system_prompt_comes_first_unless_the_input_has_one() -> None:
 def test_a_denied_call_is_answered_by_the_fixed_text_in_its_place() -> None:
     (transcript,) = left(run_of(turn(DENIED, A), turn(), gate=True))
     assert transcript[2:4] == ('tool(b): "error: denied by policy: no"', 'tool(a): "ok"')
+
+
+def test_a_denied_call_is_answered_by_that_text_whatever_its_arguments_are() -> None:
+    denied = DENIED.model_copy(update={"arguments": CUT.arguments})
+    assert {transcript[2] for transcript in left(run_of(turn(denied), turn(), gate=True))} == {
+        'tool(b): "error: denied by policy: no"'
+    }
 
 
 def test_where_a_limit_refuses_a_turn_that_turn_is_kept_or_not() -> None:

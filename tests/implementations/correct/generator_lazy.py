@@ -3,12 +3,14 @@
 `events()` pulls and passes on, `result()` pulls until the end, both may do so at once, and whoever comes later goes on
 where an abandoned iterator stopped. Model and tools run in tasks that post their events to an inbox which the generator
 empties. A cancelled `result()`, or the last reader that is cancelled, closes the generator, which drops the open turn.
-Its readings: approvals count for the resumed turn only; a tool is announced when it gets a slot.
+Its readings: approvals count for the resumed turn only; a tool is announced when it gets a slot; a call whose arguments
+do not parse is answered at once, without a step, unless it has none at all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -282,6 +284,9 @@ class Run:
             if isinstance(verdict, Deny):
                 self._note(call, ag03.OUTCOME_DENIED)
                 result = ToolResult(ag03.DENIED_PREFIX + verdict.reason, is_error=True)
+            elif (why := _unreadable(call)) is not None:
+                self._note(call, ag03.OUTCOME_ERROR)
+                result = ToolResult(why, is_error=True)
             else:
                 result = await self._traced(ag03.tool_step(self._number, index, call.name), call)
             self._results[index] = result
@@ -299,6 +304,14 @@ class Run:
     def _note(self, call: ToolCall, outcome: str) -> None:
         attributes = {ag03.TOOL_NAME: call.name, ag03.OUTCOME: outcome}
         self._tracer.start_span(ag03.tool_span(call.name), self._context, attributes=attributes).end()
+
+
+def _unreadable(call: ToolCall) -> str | None:
+    try:
+        json.loads(call.arguments or "{}")
+    except ValueError as error:
+        return f"invalid arguments: {error}"
+    return None
 
 
 async def _harmless(tool: Awaitable[ToolResult]) -> ToolResult:

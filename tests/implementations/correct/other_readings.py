@@ -7,6 +7,8 @@
   otherwise.
 * A budget error, a refused step and a cancelled run drop the turn. Siblings of a failed step finish. A provider's or
   runner's own error is the cause of `RunFailedError`. A gate that raises denies.
+* A call whose arguments are no JSON object is answered by the loop: it is a step, does not count against the budget,
+  and has no `tool_call` event.
 * A failed tool's message begins with "error: ". A denial is a step and has no `tool_call` event. Replayed replies give
   text events. After an error there is no terminal event.
 * Spans lie inside the steps, tools under the model call; a turn that waits has a span for each call; what did not
@@ -18,6 +20,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -199,7 +202,7 @@ class Run:
 
     async def _turn(self, calls: Sequence[ToolCall]) -> None:
         verdicts = await self._judge(calls)
-        allowed = sum(isinstance(verdict, Allow) for verdict in verdicts)
+        allowed = sum(isinstance(v, Allow) and _fit(call) for call, v in zip(calls, verdicts, strict=True))
         limit = self._agent.budget.max_tool_calls if self._agent.budget is not None else None
         if limit and self._dispatched + allowed > limit:
             raise ag03.BudgetError("calls", self._dispatched, limit)
@@ -248,6 +251,11 @@ class Run:
                 _close(span, ag03.OUTCOME_DENIED)
             return ToolResult(ag03.DENIED_PREFIX + verdict.reason if isinstance(verdict, Deny) else "", is_error=True)
 
+        async def unfit() -> ToolResult:
+            with self._tool_span(call) as span:
+                _close(span, ag03.OUTCOME_DENIED)
+            return ToolResult(f"not a JSON object: {call.arguments}", is_error=True)
+
         async def allowed() -> ToolResult:
             async with self._free:
                 with self._tool_span(call) as span:
@@ -256,9 +264,9 @@ class Run:
             return result
 
         async def step() -> ToolResult:
-            if not isinstance(verdict, Deny):
+            work = denied if isinstance(verdict, Deny) else allowed if _fit(call) else unfit
+            if work is allowed:
                 self._emit("tool_call", call=call, verdict=verdict)
-            work = denied if isinstance(verdict, Deny) else allowed
             result = await self._step(ag03.tool_step(self._number, index, call.name), "tool", work)
             self._emit("tool_result", call=call, result=result)
             return result
@@ -276,6 +284,14 @@ class Run:
         return self._tracer.start_as_current_span(
             ag03.tool_span(call.name), context=self._model_context, attributes=attributes
         )
+
+
+def _fit(call: ToolCall) -> bool:
+    """Whether the arguments of a call are a JSON object."""
+    try:
+        return isinstance(json.loads(call.arguments), dict)
+    except ValueError:
+        return False
 
 
 def _close(span: Span, outcome: str) -> None:
