@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
-from hypothesis import strategies as st
-
 from looptck.contract.ag03 import DENIED_PREFIX, llm_step, tool_step
 from looptck.durability import sweep
-from looptck.fuzz.draws import BYTES, Draws
+from looptck.fuzz.draws import Draws, drawn
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from hypothesis import strategies as st
 
 _NAMES = ("look_up", "send", "read_page", "naïve")
 _ARGUMENTS = ("{}", '{"q":"a"}', '{ "b" : 1, "a": [2, null] }', '{"q": "日本 ☂"}')
@@ -100,8 +100,8 @@ class _Made:
     open: int = 0
 
 
-_NEXT, _INPUT, _FIRST, _WHOLE, _LIMIT, _POOL, _TURN, _ANSWER, _SWEEP = 0, 28, 40, 56, 72, 82, 106, 130, 140
-"""Where the choices of each part of a scenario are read from; those of calls and turns are `_PART` apart.
+_NEXT, _INPUT, _FIRST, _WHOLE, _LIMIT, _POOL, _TURN, _ANSWER, _SWEEP, _SIZE = 0, 28, 40, 56, 72, 82, 106, 130, 140, 144
+"""Where the choices of each part of a scenario are read from, those of calls and turns `_PART` apart, and their end.
 
 Shrinking makes what comes first as small as it can: better one run more of the model than one of the loop.
 """
@@ -110,12 +110,12 @@ _PART = 6
 
 def scenarios() -> st.SearchStrategy[Scenario]:
     """Whole scenarios of ag03, each of which the oracle can predict."""
-    return BYTES.map(_scenario)
+    return drawn(_SIZE).map(_scenario)
 
 
 def swept() -> st.SearchStrategy[Scenario]:
     """Such scenarios with a run that is stopped at a step and gone on with from its journal, where one can be."""
-    return BYTES.map(_swept)
+    return drawn(_SIZE).map(_swept)
 
 
 def _swept(data: bytes) -> Scenario:

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SIZE = 144
-"""Bytes of a scenario."""
-BYTES = st.binary(min_size=SIZE, max_size=SIZE)
 _BYTE = 256
 
 
+def drawn(size: int) -> st.SearchStrategy[bytes]:
+    """So many bytes: those of one scenario."""
+    return st.binary(min_size=size, max_size=size)
+
+
 class Draws:
-    """Reads choices from some bytes, from a place on."""
+    """Reads choices from some bytes, from a place on. Raises `IndexError` behind the last of them."""
 
     def __init__(self, data: bytes, place: int = 0) -> None:
         self._data, self._place = data, place
@@ -35,10 +37,12 @@ class Draws:
 
     def number(self, most: int) -> int:
         """A whole number from 0 to `most`, of one byte or, where that is too small, two."""
-        read = 1 if most < _BYTE else 2
-        drawn = int.from_bytes(self._data[self._place : self._place + read], "little")
-        self._place += read
-        return drawn % (most + 1)
+        number = self._data[self._place]
+        self._place += 1
+        if most >= _BYTE:
+            number += _BYTE * self._data[self._place]
+            self._place += 1
+        return number % (most + 1)
 
     def of(self, table: Sequence[T]) -> T:
         """An entry of a table."""

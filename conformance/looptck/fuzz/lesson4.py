@@ -1,26 +1,26 @@
-"""Whole scenarios of the profile lesson4, drawn at random and near the edges of its rules.
+"""Whole scenarios of lesson4 for the fuzzer, near the edges of its rules.
 
-Few draws make a scenario: calls come from a handful of near equals, ceilings are set beside what the replies spend.
-Everything drawn stands in a table whose first entry is the plainest, so that a scenario shrinks towards it.
+Calls come from a handful of near equals, and ceilings are set beside what the replies spend. What is drawn stands in
+tables: of outcomes and answers, of what comes last and before, of limits. The first entry of each is the plainest.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hypothesis import strategies as st
-
 from looptck.contract.lesson4 import Usage
+from looptck.fuzz.draws import Draws, drawn
 from looptck.lesson4.scenario import Ask, Meter, Reply, Scenario, Task
 from looptck.oracle.lesson4 import cost_of
 from looptck.scenario import Tokens
 
 if TYPE_CHECKING:
-    from hypothesis.strategies import DrawFn
+    from hypothesis import strategies as st
 
 __all__ = ["scenarios"]
 
@@ -79,6 +79,7 @@ POOLS: tuple[tuple[Arguments, ...], ...] = (
 
 No registry knows the tool `UNKNOWN`. Whether calls of the last pool are the same is open, so that it is the rarest.
 """
+_POOLS = (*range(len(POOLS)), *range(1, len(POOLS) - 1), 1, 2, 2)
 Outcome: TypeAlias = Literal["ok", "failed", "denied", "unknown", "fatal"]
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     ("ok", "found"),
@@ -120,89 +121,101 @@ OPTIONS: tuple[tuple[int | None, float | None], ...] = ((None, None), (64, 0.0),
 COUNTS = ((1000, 0), (0, 1000), (503, 251), (7, 3))
 """Tokens that the meter is asked the cost of."""
 PRICES: tuple[tuple[float | None, float | None], ...] = (
-    (2.0, 10.0),
     (None, None),
+    (2.0, 10.0),
     (3.0, None),
     (None, 0.5),
     (1.5, 1.5),
 )
-STEPS: tuple[int | str | None, ...] = (ROOMY, 0, 1, ROOMY, SOME, None, -1, 2, SOME, NO_METER)
-"""The ceiling of steps: roomy, unset, so many more than the script has turns, or some step in between."""
-REPEATS: tuple[int | str | None, ...] = (ROOMY, MET, 1, PASSED, ROOMY, 2, MET, 1, None)
-"""The repeat limit: roomy, unset, or as often as the script asks for one call, or once less."""
+STEPS: tuple[int | str | None, ...] = (ROOMY, 0, 1, ROOMY, SOME, None, -1, ROOMY, 2, SOME, NO_METER)
+"""The ceiling of steps: roomy, unset, so many more than the script has turns, or some step in between; or no meter."""
+REPEATS: tuple[int | str | None, ...] = (ROOMY, 1, 2, MET, PASSED, ROOMY, MET, 1, ROOMY, None)
+"""The repeat limit: a number, unset, as often as the script asks for one call, which it may, or once less."""
 EDGES = (None, FAR, -1, 0, 1)
 """How far a ceiling lies above what has been spent at some step: far, or just passed, met, or just not met."""
 ZEROS = (*[None] * 20, "max_steps", "max_total_tokens", "max_cost", "repeat_limit")
-RUNS = ("one", "one", "again", "another")
-"""How many runs the agent makes, and of which script."""
-
-Turn: TypeAlias = tuple[list[int], tuple[int, int], str]
-"""Its calls by number, what it spends, and what it says."""
-Script: TypeAlias = tuple[list[Turn], str, str | None, tuple[int, int]]
-"""The turns of a run and how they hang together, and the last reply with what that spends."""
-TURNS = ("free", "stuck", "free", "nearly")
+RUNS: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 0), (0, 1))
+"""The runs that the agent makes, by their script; one that differs in its second run alone shrinks to that script."""
+TURNS, ASKS = (1, 2, 3, 0, 4, 5, 2, 5), (1, 2, 3)
+"""How many turns a run has before its last reply, and how many calls a turn."""
+BESIDE_CALLS = ("", "", "I look.")
+ALIKE = ("free", "stuck", "free", "nearly")
 """Each turn has calls of its own, or those of the first one; or nearly those, every second time."""
+NO_TOOLS = 10
+"""One scenario in so many has none."""
 
-_CALL = st.integers(0, 4 * len(OUTCOMES) - 1)
-_SPENT = st.sampled_from(SPENT)
-_TURN = st.tuples(st.lists(_CALL, min_size=1, max_size=3), _SPENT, st.sampled_from(("", "", "I look.")))
-_SCRIPT = st.tuples(st.lists(_TURN, max_size=5), st.sampled_from(TURNS), st.sampled_from(ENDS), _SPENT)
-_POOL = st.sampled_from((*range(len(POOLS)), *range(1, len(POOLS) - 1), 1, 2, 2))
-_STEPS, _REPEATS, _ZERO = st.sampled_from(STEPS), st.sampled_from(REPEATS), st.sampled_from(ZEROS)
-_EDGE, _PRICES, _AT = st.sampled_from(EDGES), st.sampled_from(PRICES), st.integers(0, 5)
-_RUNS, _SYSTEM, _HISTORY = st.sampled_from(RUNS), st.sampled_from(SYSTEMS), st.sampled_from(HISTORIES)
-_OPTIONS, _RARELY, _EVENLY = st.sampled_from(OPTIONS), st.sampled_from((*[False] * 9, True)), st.booleans()
+_WHOLE, _METER, _SCRIPTS, _SIZE = 0, 12, (17, 66), 115
+"""Where the choices of each part of a scenario are read from, and how many bytes they are in all.
+
+Shrinking makes what comes first as small as it can: better a turn more than a limit more, or a run.
+"""
+_TURN, _PART = 4, 9
+"""How far behind the place of a script those of its first turn are read, and how far apart the turns are."""
 
 
-@st.composite
-def scenarios(draw: DrawFn) -> Scenario:
-    """A scenario that the oracle can predict."""
-    pool, script, again = draw(_POOL), draw(_SCRIPT), draw(_EVENLY)
-    steps, runs, history = draw(_STEPS), draw(_RUNS), draw(_HISTORY)
-    endless = steps in {None, NO_METER} and draw(_EVENLY)
-    scripts = (script, draw(_SCRIPT)) if runs == "another" else (script,)
-    tasks = [
-        Task(
-            task=f"task {place + 1}",
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """What the calls of a scenario have in common: the pool that they are from, and whether their ids come again.
+
+    With `endless` more of them follow than any ceiling allows that nobody set.
+    """
+
+    pool: int
+    again: bool
+    endless: bool
+
+
+def scenarios() -> st.SearchStrategy[Scenario]:
+    """Whole scenarios of lesson4, each of which the oracle can predict."""
+    return drawn(_SIZE).map(_scenario)
+
+
+def _scenario(data: bytes) -> Scenario:
+    draws = Draws(data, _WHOLE)
+    runs, history, system, options = draws.each_of(RUNS, HISTORIES, SYSTEMS, OPTIONS)
+    pool, steps, zero = draws.each_of(_POOLS, STEPS, ZEROS)
+    again, endless, tracer, costs = (draws.once_in(2) for _ in range(4))
+    calls = _Calls(pool, again, endless and steps in {None, NO_METER})
+    tasks = {
+        script: Task(
+            task=f"task {number + 1}",
             history=history,
-            replies=_replies(one, pool, first=place * 100, endless=endless, again=again),
+            replies=_replies(draws, _SCRIPTS[script], calls, first=number * 100),
         )
-        for place, one in enumerate(scripts)
-    ]
-    meter = None if steps == NO_METER else _meter(draw, steps, tasks[0].replies)
-    zero = None if meter is None else draw(_ZERO)
-    output_limit, temperature = draw(_OPTIONS)
+        for number, script in enumerate(dict.fromkeys(runs))
+    }
+    meter = None if steps == NO_METER else _meter(draws.part(_METER), steps, zero, tasks[runs[0]].replies)
     return Scenario(
         name="drawn",
-        meter=meter if meter is None or zero is None else meter.model_copy(update={zero: 0}),
-        system=draw(_SYSTEM),
-        max_output_tokens=output_limit,
-        temperature=temperature,
-        tools=not draw(_RARELY),
-        tracer=draw(_EVENLY),
-        costs=COUNTS if draw(_EVENLY) else (),
-        refusable=zero is not None,
-        runs=(*tasks, *tasks) if runs == "again" else tuple(tasks),
+        meter=meter,
+        system=system,
+        max_output_tokens=options[0],
+        temperature=options[1],
+        tools=not draws.once_in(NO_TOOLS),
+        tracer=tracer,
+        costs=COUNTS if costs else (),
+        refusable=meter is not None and zero is not None,
+        runs=tuple(tasks[script] for script in runs),
     )
 
 
-def _meter(draw: DrawFn, steps: Any, replies: tuple[Reply, ...]) -> Meter:
-    """Ceilings beside what the replies come to."""
-    prices, at = draw(_PRICES), draw(_AT)
+def _meter(draws: Draws, steps: Any, zero: str | None, replies: tuple[Reply, ...]) -> Meter:
+    """Ceilings beside what the replies come to; one of them may be zero."""
+    (price_in, price_out), tokens, cost, repeats, at = draws.each_of(PRICES, EDGES, EDGES, REPEATS, range(6))
     spent = sum((reply.usage.usage() for reply in replies[: at % (len(replies) or 1) + 1]), Usage())
     turns = sum(bool(reply.asks) for reply in replies)
-    priced = Meter(price_per_1k_input=prices[0], price_per_1k_output=prices[1])
+    priced = Meter(price_per_1k_input=price_in, price_per_1k_output=price_out)
     steps = at % (turns or 1) + 1 - turns if steps == SOME else steps
-    tokens, cost = draw(_EDGE), draw(_EDGE)
     exactly = cost_of(priced, spent.input_tokens, spent.output_tokens)
-    return Meter(
-        max_steps=steps if steps in {None, ROOMY} else max(1, turns + steps),
-        max_total_tokens=None if tokens is None else max(1, spent.total + tokens),
-        max_cost=None if cost is None else max(0.001, float(exactly + Fraction(cost, 1000))),
-        repeat_limit=_repeats(draw(_REPEATS), replies),
-        price_per_1k_input=prices[0],
-        price_per_1k_output=prices[1],
-    )
+    ceilings = {
+        "max_steps": steps if steps in {None, ROOMY} else max(1, turns + steps),
+        "max_total_tokens": None if tokens is None else max(1, spent.total + tokens),
+        "max_cost": None if cost is None else max(0.001, float(exactly + Fraction(cost, 1000))),
+        "repeat_limit": _repeats(repeats, replies),
+    }
+    if zero is not None:
+        ceilings[zero] = 0
+    return priced.model_copy(update=ceilings)
 
 
 def _repeats(limit: int | str | None, replies: tuple[Reply, ...]) -> int | None:
@@ -214,27 +227,32 @@ def _repeats(limit: int | str | None, replies: tuple[Reply, ...]) -> int | None:
     return max(1, most - (limit == PASSED))
 
 
-def _replies(script: Script, pool: int, *, first: int, endless: bool, again: bool) -> tuple[Reply, ...]:
-    """The replies of a run. Calls are numbered behind `first`, or their ids say what they are and come `again`."""
-    turns, how, end, last = script
+def _replies(draws: Draws, place: int, calls: _Calls, *, first: int) -> tuple[Reply, ...]:
+    """The replies of a run, whose calls are numbered behind `first` where their ids do not say what they are."""
+    number, alike, end, last = draws.part(place).each_of(TURNS, ALIKE, ENDS, SPENT)
+    turns = [_turn(draws.part(place + _TURN + _PART * turn), calls.pool) for turn in range(number)]
     replies: list[Reply] = []
-    number = first
-    for turn, (calls, spent, text) in enumerate(turns):
+    for turn, (text, spent, own) in enumerate(turns):
         asks: dict[str, Ask] = {}
-        for call in calls if how == "free" else turns[0][0]:
-            number += 1
-            outcome, place = divmod(call, len(POOLS[pool]))
-            place ^= how == "nearly" and turn % 2
-            place, outcome = place % len(POOLS[pool]), outcome % len(OUTCOMES)
-            known = f"id_{place}_{outcome}"
-            name = known if again and known not in asks else f"call_{number}"
-            asks[name] = _ask(name, pool, place, outcome)
+        for entry, outcome in own if alike == "free" else turns[0][2]:
+            first += 1
+            near = (entry ^ 1) % len(POOLS[calls.pool]) if alike == "nearly" and turn % 2 else entry
+            known = f"id_{near}_{outcome}"
+            name = known if calls.again and known not in asks else f"call_{first}"
+            asks[name] = _ask(name, calls.pool, near, outcome)
         replies.append(Reply(text=text, asks=tuple(asks.values()), usage=_tokens(spent)))
-    replies += _runaway() if endless else ()
+    replies += _runaway() if calls.endless else ()
     if end is not None:
         error = "the model is down" if end == RAISES else None
         replies.append(Reply(text="" if error else end, error=error, usage=_tokens(last)))
     return tuple(replies)
+
+
+def _turn(draws: Draws, pool: int) -> tuple[str, tuple[int, int], list[tuple[int, int]]]:
+    """What a turn says, what it spends, and its calls: each an entry of the pool, and what becomes of it."""
+    text, spent, number = draws.each_of(BESIDE_CALLS, SPENT, ASKS)
+    last = len(POOLS[pool]) - 1, len(OUTCOMES) - 1
+    return text, spent, [(draws.number(last[0]), draws.number(last[1])) for _ in range(number)]
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests.conformance.fuzz.drawing import drawn_from, read_for_two_choices
 from tests.conformance.fuzz.loops import AG03
 
 from looptck.fuzz import ag03
@@ -17,27 +17,12 @@ if TYPE_CHECKING:
 
     from looptck.scenario import Invocation, Scenario, Turn
 
-MANY, SEED = 800, 1
+MANY = 800
 
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Scenario]:
-    found: list[Scenario] = []
-
-    @seed(SEED)
-    @settings(
-        max_examples=MANY,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(ag03.scenarios())
-    def each(scenario: Scenario) -> None:
-        found.append(scenario)
-
-    each()
-    return found
+    return drawn_from(ag03.scenarios(), MANY)
 
 
 def test_each_can_be_predicted(drawn: list[Scenario]) -> None:
@@ -52,6 +37,11 @@ def test_each_is_read_from_its_json_as_the_same(drawn: list[Scenario]) -> None:
 
 def test_most_are_drawn_once(drawn: list[Scenario]) -> None:
     assert len({scenario.model_dump_json() for scenario in drawn}) > len(drawn) / 2
+
+
+@pytest.mark.parametrize("made", [ag03.scenarios, ag03.swept])
+def test_no_byte_is_read_for_two_choices(made: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_for_two_choices(monkeypatch, ag03, made) == set()
 
 
 def turns(scenario: Scenario) -> list[Turn]:
