@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _NEVER_ASKED = "never_asked"
 """The name of a tool that no scenario knows."""
+_written = json.JSONEncoder(sort_keys=True, default=str, ensure_ascii=False).encode
 
 
 class ScriptedModelError(Exception):
@@ -121,7 +122,7 @@ def _once_more(seen: RunSeen, run: Any, scenario: Scenario) -> RunSeen:
     """A run as it was seen, and whether it is still the same now that all runs are made."""
     if seen.status != "returned":
         return seen
-    now = replace(seen, **_returned(run, [ask.name for ask in scenario.asks()]))
+    now = replace(seen, **_returned(run, asked_about(scenario)))
     return replace(seen, kept=now == seen)
 
 
@@ -136,7 +137,7 @@ def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> tuple[RunSeen,
     except Exception as error:  # noqa: BLE001 - whatever the loop raises is an observation
         fields = {"status": "raised", "raised": text(told(error))}
     else:
-        fields = {"status": "returned"} | _returned(run, [ask.name for ask in rig.scenario.asks()])
+        fields = {"status": "returned"} | _returned(run, asked_about(rig.scenario))
     seen = RunSeen(
         requests=tuple(_request(call) for call in rig.model.calls),
         dispatched=tuple(call_line(call) for call in rig.registry.dispatched),
@@ -146,8 +147,8 @@ def _run(adapter: Adapter, agent: Any, rig: _Rig, number: int) -> tuple[RunSeen,
     return seen, run
 
 
-def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
-    """What a finished run says of itself; what it does not offer is a problem, not an error."""
+def _returned(run: Any, names: Sequence[str]) -> dict[str, Any]:
+    """What a finished run says of itself, and of these tools; what it does not offer is a problem, not an error."""
     problems: list[str] = []
     missing: list[str] = []
 
@@ -166,7 +167,7 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
             problems.append(text(f"{name}() raised {told(error)}"))
         return None
 
-    stop, ok, names = ask("stop"), ask("ok"), (*tools, *never_asked(tools))
+    stop, ok = ask("stop"), ask("ok")
     return {
         "stop": text(get(stop, "value", stop)),
         "stop_is_text": is_a(stop, str) and is_a(get(stop, "value"), str),
@@ -185,6 +186,12 @@ def _returned(run: Any, tools: list[str]) -> dict[str, Any]:
         "requested_tool": {name: plain(ask("requested_tool", name, call=True)) for name in names},
         "problems": tuple(dict.fromkeys(problems + _missing(run, missing))),
     }
+
+
+def asked_about(scenario: Scenario) -> list[str]:
+    """The tools that a run is asked about, each once: those that the model asks for, and some that it does not."""
+    tools = list(dict.fromkeys(ask.name for ask in scenario.asks()))
+    return tools + never_asked(tools)
 
 
 def never_asked(tools: Sequence[str]) -> list[str]:
@@ -230,12 +237,10 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def message(value: Any) -> MessageSeen:
     """A message that was sent or kept, whether a mapping or an object."""
-
-    def part(name: str) -> Any:
-        return _item(value, name) if is_a(value, Mapping) else get(value, name)
-
-    calls = tuple(_proposed(call) for call in many(part("tool_calls")))
-    return MessageSeen(text(part("role") or ""), text(part("content") or ""), text(part("tool_call_id") or ""), calls)
+    part = _item if is_a(value, Mapping) else get
+    calls = tuple(_proposed(call) for call in many(part(value, "tool_calls")))
+    role, content = text(part(value, "role") or ""), text(part(value, "content") or "")
+    return MessageSeen(role, content, text(part(value, "tool_call_id") or ""), calls)
 
 
 def _proposed(call: Any) -> str:
@@ -266,7 +271,7 @@ def _tool_name(tool: Any) -> str:
 def call_line(call: ToolCall) -> str:
     """A dispatched call as `id = name(arguments)`, the arguments with sorted keys."""
     try:
-        arguments = json.dumps(dict(call.arguments), sort_keys=True, default=str, ensure_ascii=False)
+        arguments = _written(dict(call.arguments))
     except Exception:  # noqa: BLE001 - keys that cannot be sorted, values that cannot be shown: no call of the scenario
         arguments = text(call.arguments)
     return text(f"{call.id} = {call.name}({arguments})")

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from looptck.contract.lesson4 import (
@@ -37,6 +38,7 @@ ROOM = 3000
 """Tokens for which there is room where no ceiling was set: "a few thousand"."""
 ROUNDING = Fraction(1, 1_000_000)
 """How far each model call may move a cost away from the exact one: rounding to six decimal places is accepted."""
+_written = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,13 @@ def cost_of(meter: Meter | None, input_tokens: int, output_tokens: int) -> Fract
     """What so many tokens cost, at prices for a thousand of them that are zero where nobody set them."""
     prices = (meter.price_per_1k_input, meter.price_per_1k_output) if meter is not None else (None, None)
     pairs = zip((input_tokens, output_tokens), prices, strict=True)
-    return sum((tokens * Fraction(str(price or 0)) / 1000 for tokens, price in pairs), Fraction())
+    return sum((tokens * _for_one(price) for tokens, price in pairs if price), Fraction())
+
+
+@lru_cache
+def _for_one(price: float) -> Fraction:
+    """The price of a single token, exactly as it is written for a thousand."""
+    return Fraction(str(price)) / 1000
 
 
 class _Run:
@@ -216,8 +224,9 @@ class _Run:
     def _repeated(self, asks: tuple[Ask, ...]) -> tuple[int, int] | None:
         """The first call that is asked for too often in this run: its place in the turn, and how often it now was."""
         for place, ask in enumerate(asks):
-            self.times[self.key(ask)] += 1
-            if self._too_often(times := self.times[self.key(ask)]):
+            key = self.key(ask)
+            self.times[key] += 1
+            if self._too_often(times := self.times[key]):
                 return place, times
         return None
 
@@ -279,22 +288,20 @@ def _same_call(scenario: Scenario, readings: Readings) -> Callable[[Ask], str]:
     said. Only where a scenario has two calls that differ in nothing else is the question asked.
     """
     asks = list(scenario.asks())
-    kinds = [kind for kind in (bool, float) if any(_has(ask.arguments, kind) for ask in asks)]
+    numbers = ("apart", "as values", "and truths") if any(_has_numbers(ask.arguments) for ask in asks) else ("apart",)
     typed = (False, True) if any(ask.opaque for ask in asks) else (False,)
-    keys = [
-        (numbers, opaque) for numbers in ("apart", "as values", "and truths")[: 3 if kinds else 1] for opaque in typed
-    ]
+    keys = [(number, opaque) for number in numbers for opaque in typed]
     if len(keys) == 1 or len({tuple(_alike([_key(ask, *key) for ask in asks])) for key in keys}) == 1:
         return lambda ask: _key(ask, *keys[0])
     chosen = readings.of("repeat-equal-values", *keys)
     return lambda ask: _key(ask, *chosen)
 
 
-def _has(value: Any, kind: type) -> bool:
-    """Whether a value of that type is anywhere in a JSON value."""
-    if isinstance(value, dict | list):
-        return any(_has(item, kind) for item in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, kind)
+def _has_numbers(value: Any) -> bool:
+    """Whether a number that another type may equal is anywhere in a JSON value: a truth value, or a float."""
+    if isinstance(value, dict):
+        return any(map(_has_numbers, value.values()))
+    return any(map(_has_numbers, value)) if isinstance(value, list) else isinstance(value, bool | float)
 
 
 def _alike(keys: list[str]) -> Iterator[int]:
@@ -306,7 +313,7 @@ def _alike(keys: list[str]) -> Iterator[int]:
 def _key(ask: Ask, numbers: str, typed: bool) -> str:  # noqa: FBT001 - one of a pair
     opaque = {name: {"opaque": text} if typed else text for name, text in ask.opaque.items()}
     arguments = {**ask.arguments, **opaque}
-    return json.dumps([ask.name, arguments if numbers == "apart" else _by_value(arguments, numbers)], sort_keys=True)
+    return _written([ask.name, arguments if numbers == "apart" else _by_value(arguments, numbers)])
 
 
 def _by_value(value: Any, numbers: str) -> Any:

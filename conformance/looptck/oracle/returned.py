@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from looptck.contract.lesson4 import Stop
 from looptck.lesson4.evidence import line
 from looptck.lesson4.observation import MessageSeen
-from looptck.lesson4.observe import message, never_asked
+from looptck.lesson4.observe import asked_about, message
 from looptck.oracle.asked import RUNS, WENT_ON
 from looptck.oracle.difference import Difference
 from looptck.oracle.fitting import Item, fit, needed
@@ -166,13 +166,13 @@ class Returned:
         ):
             if not fit(pattern, got):
                 yield self._found(stop or requirement, what, needed(pattern), list(got))
-        names = [ask.name for ask in self.scenario.asks()]
-        names += never_asked(names)
+        names = asked_about(self.scenario)
         for requirement, what, items, told in (
             ("trajectory", "used_tool()", succeeded, seen.used_tool),
             ("requested-tools", "requested_tool()", requested, seen.requested_tool),
         ):
-            expected = {name: name in needed(items) for name in names}
+            there = set(needed(items))
+            expected = {name: name in there for name in names}
             if told != expected:
                 yield self._found(requirement, what, expected, told)
 
