@@ -136,7 +136,7 @@ EDGES = (None, FAR, -1, 0, 1)
 ZEROS = (*[None] * 20, "max_steps", "max_total_tokens", "max_cost", "repeat_limit")
 RUNS: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 0), (0, 1))
 """The runs that the agent makes, by their script; one that differs in its second run alone shrinks to that script."""
-TURNS, ASKS = (1, 2, 3, 0, 4, 5, 2, 5), (1, 2, 3)
+TURNS, ASKS = (0, 1, 2, 3, 4, 5, 2, 5), (1, 2, 3)
 """How many turns a run has before its last reply, and how many calls a turn."""
 BESIDE_CALLS = ("", "", "I look.")
 ALIKE = ("free", "stuck", "free", "nearly")
