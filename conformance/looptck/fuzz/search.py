@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import HypothesisWarning
-from hypothesis.internal.conjecture import providers
+from hypothesis.internal.conjecture import engine, providers
 
 from looptck.oracle.judging import Judged, judge_one
 
@@ -40,6 +40,11 @@ WITHOUT_END = 10**9
 
 PATIENCE = 25
 """Scenarios that may use up their limit of time before a search ends: shrinking one takes a few dozen."""
+SHRINKS = 5_000
+"""How often the failures of a search may shrink, all together: each does so a hundred times, a byte at a time.
+
+hypothesis ends a search at 500, which would leave the last of half a dozen failures as large as they were drawn.
+"""
 
 
 @dataclass(slots=True)
@@ -116,6 +121,12 @@ def _same_for_all() -> AbstractContextManager[object]:
     return mock.patch.object(providers.HypothesisProvider, name, return_value=None)
 
 
+def _shrinking_all() -> AbstractContextManager[object]:
+    """While it lasts, that many shrinks are too many for hypothesis."""
+    name = "MAX_SHRINKS"
+    return mock.patch.object(engine, name, SHRINKS) if hasattr(engine, name) else nullcontext()
+
+
 def search(
     profile: Profile, observing: Observing, plan: Search, progress: Callable[[Found], None] = lambda _found: None
 ) -> Found:
@@ -142,7 +153,7 @@ def search(
         progress(found)
 
     try:
-        with suppress(_Enough), _same_for_all(), warnings.catch_warnings():
+        with suppress(_Enough), _same_for_all(), _shrinking_all(), warnings.catch_warnings():
             warnings.simplefilter("ignore", HypothesisWarning)  # of how long the text of a scenario is
             example()
     except (_DiffersError, BaseExceptionGroup) as error:

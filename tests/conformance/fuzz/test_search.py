@@ -14,6 +14,7 @@ from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM
 
 from looptck import isolate
 from looptck.fuzz import observing
+from looptck.fuzz import search as searching
 from looptck.fuzz.observing import Observer
 from looptck.fuzz.search import PATIENCE, Found, Search, keeping_nothing, search
 
@@ -93,6 +94,13 @@ def test_a_planted_bug_is_shrunk_to_what_shows_it(tmp_path: Path) -> None:
     assert [len(turn.calls) for turn in smallest.invocations[0].turns] in ([1], [1, 0])
     assert found.first is not None
     assert found.examples > found.first
+
+
+def test_how_often_failures_shrink_is_not_left_to_hypothesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = planted(tmp_path, made=CAP)
+    smallest = found_in(target, examples=60).failures["iteration-cap"]
+    monkeypatch.setattr(searching, "SHRINKS", 5)
+    assert found_in(target, examples=60).failures["iteration-cap"].size() > smallest.size()
 
 
 def test_two_bugs_are_two_failures_and_neither_slips_into_the_other(tmp_path: Path) -> None:
