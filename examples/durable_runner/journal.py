@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from looptck.contract.ag03 import Message, StepKind, ToolResult
 
 T = TypeVar("T")
+_COLUMNS = {("input", "messages"), ("step", "name"), ("step", "kind"), ("step", "outcome")}
 
 
 class JournalError(Exception):
@@ -53,6 +54,7 @@ class SqliteJournal:
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
+            self._look_for_others(path)
             self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until this process closes the file, or ends
             self._file.execute("PRAGMA synchronous = FULL")
             self._write("CREATE TABLE IF NOT EXISTS input (messages TEXT NOT NULL)")
@@ -63,6 +65,15 @@ class SqliteJournal:
             self._file.close()
             msg = f"{path}: {error}"
             raise JournalError(msg) from None
+
+    def _look_for_others(self, path: Path | str) -> None:
+        """Whatever else is a database stays as it is. Raises `JournalError`."""
+        columns = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+        others = set(self._file.execute(columns)) - _COLUMNS
+        if others:
+            self._file.close()
+            msg = f"{path}: no journal: it has a column {'.'.join(min(others))}"
+            raise JournalError(msg)
 
     def __enter__(self) -> Self:
         return self

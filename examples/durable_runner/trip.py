@@ -157,4 +157,6 @@ def main(folder: Path, last: int) -> int:
 if __name__ == "__main__":
     if len(sys.argv) not in {2, 3}:
         sys.exit("usage: trip.py FOLDER [WRITE]: a run in that folder, which kills itself before that write")
+    if not Path(sys.argv[1]).is_dir():
+        sys.exit(f"trip.py: {sys.argv[1]}: no such folder: make it first")
     sys.exit(main(Path(sys.argv[1]), int("".join(sys.argv[2:]) or 0)))

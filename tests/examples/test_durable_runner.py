@@ -202,6 +202,31 @@ def test_a_file_that_is_no_journal_is_refused(journals: Any, example: dict[str, 
         pass
 
 
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("step (id, distance)", "step.distance"), ("walk (step)", "walk.step"), ("input (id)", "input.id")],
+)
+def test_another_database_is_refused_and_stays_as_it_was(
+    journals: Any, example: dict[str, ModuleType], tmp_path: Path, table: str, column: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as file:
+        file.execute(f"CREATE TABLE {table}")
+    before = (tmp_path / "run.db").read_bytes()
+    with (
+        pytest.raises(example["journal"].JournalError, match=rf"run\.db: no journal: it has a column {column}$"),
+        journals(),
+    ):
+        pass
+    assert (tmp_path / "run.db").read_bytes() == before
+
+
+def test_a_trip_needs_a_folder(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "trip.py"), str(tmp_path / "none")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == f"trip.py: {tmp_path / 'none'}: no such folder: make it first\n"
+
+
 def test_a_step_of_another_kind_is_refused(journals: Any, example: dict[str, ModuleType]) -> None:
     with journals() as journal:
         run(journal, "llm/1", "llm", paid)

@@ -5,6 +5,7 @@ The kit is imported within the functions: `looptck --help` needs none of it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from looptck.cli import UsageError
@@ -60,8 +61,23 @@ def of_files(profile: str, files: Sequence[Path]) -> tuple[ChosenTest, dict[str,
     try:
         found = scenarios.load(profile_of(profile), files)
     except ScenarioError as error:
-        raise UsageError(f"{error} (read as a scenario of {profile})") from None
+        raise UsageError(f"{error}{_instead(profile, files)}") from None
     return scenarios.chosen(profile_of(profile), found), dict(zip(found, map(str, files), strict=True))
+
+
+def _instead(profile: str, files: Sequence[Path]) -> str:
+    """What would do where these files cannot be read as scenarios of the profile."""
+    from looptck.oracle import scenarios  # noqa: PLC0415 - see above
+    from looptck.profile import PROFILES, profile_of  # noqa: PLC0415 - see above
+    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see above
+
+    if any(file.is_dir() for file in files):
+        return ": name its files, or run them all with `looptck check TARGET --scenarios DIR`"
+    for other in PROFILES:
+        with suppress(ScenarioError):
+            if other != profile and scenarios.load(profile_of(other), files):
+                return f" (read as a scenario of {profile}): with --profile {other} it can be read"
+    return f" (read as a scenario of {profile})"
 
 
 def chosen_of(profile: str, select: str, seed: int, own: ChosenTest | None, *, sweep: bool) -> list[ChosenTest]:
@@ -77,8 +93,14 @@ def chosen_of(profile: str, select: str, seed: int, own: ChosenTest | None, *, s
     except NothingChosenError as error:
         if mine:
             return mine
-        hint = "" if sweep or "sweep" not in select.lower() else "; those of the crash sweep need --crash-sweep"
-        raise UsageError(f"{error}{hint}") from None
+        raise UsageError(f"{error}{_missing(select, own, sweep=sweep)}") from None
+
+
+def _missing(select: str, own: ChosenTest | None, *, sweep: bool) -> str:
+    """Which option a selection is without that names what only this option brings."""
+    if not sweep and "sweep" in select.lower():
+        return "; those of the crash sweep need --crash-sweep"
+    return "; those of scenario files need --scenarios DIR" if own is None and "scenario" in select.lower() else ""
 
 
 def sweepable(profile: str) -> None:

@@ -75,6 +75,8 @@ def _names(profile: str) -> Iterator[str]:
 
 def _hint(name: str, profile: str) -> str:
     """What may be meant by a name that the profile does not have: that of another profile before one like it."""
+    if name.startswith("scenario/"):
+        return "such a check is that of a scenario file of your own, which `looptck replay` runs: it is as predicted"
     for other in PROFILES:
         if name in _names(other):
             return f"it is of {other}: add --profile {other}"

@@ -92,7 +92,11 @@ REFUSED = {
     "no target": ((), "no target: give reference, a file"),
     "missing": (("reference", "kept/none.json"), "kept/none.json: No such file or directory"),
     "no JSON": (("reference", "bad.json"), "bad.json: the file: Invalid JSON"),
-    "another profile": (("reference", *KEPT, "--profile", "lesson4"), "kept/capped.json: runs: Field required"),
+    "another profile": (
+        ("reference", *KEPT, "--profile", "lesson4"),
+        "kept/capped.json: runs: Field required (and 2 mo",
+    ),
+    "a folder": (("reference", "kept"), "kept: Is a directory: name its files, or run them all with `looptck check "),
     "not predicted": (("reference", "cancelled.json"), "cancelled.json: invocations.0.cancel: where a run is cut off"),
     "no profile": (("reference", *KEPT, "--profile", "x"), "there is no profile 'x'"),
 }
@@ -109,7 +113,26 @@ def test_what_cannot_be_run_is_said_in_a_line(looptck: Any, arguments: tuple[str
     assert ran.err.count("\n") == 1
 
 
+def test_a_scenario_of_another_profile_is_said_to_be_one(looptck: Any) -> None:
+    ran = looptck("replay", "reference", "kept/capped.json", "--profile", "lesson4")
+    assert ran.err.endswith("(read as a scenario of lesson4): with --profile ag03 it can be read (looptck --help)\n")
+
+
 # check --scenarios
+
+
+@pytest.mark.parametrize("select", ["scenario/", "scenario/capped", "TestScenarios"])
+def test_where_no_folder_is_named_those_of_files_are_said_to_need_one(looptck: Any, select: str) -> None:
+    ran = looptck("check", "reference", "-k", select)
+    assert (ran.code, ran.out) == (4, "")
+    assert "; those of scenario files need --scenarios DIR (looptck --help)" in ran.err
+    assert "need --scenarios" not in looptck("check", "reference", "-k", select, "--scenarios", "kept").err
+
+
+def test_a_check_of_such_a_file_is_explained_by_what_runs_it(looptck: Any) -> None:
+    ran = looptck("explain", "scenario/capped")
+    assert (ran.code, ran.out) == (4, "")
+    assert "that of a scenario file of your own, which `looptck replay` runs" in ran.err
 
 
 @pytest.fixture
