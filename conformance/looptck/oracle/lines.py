@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from looptck.contract.ag03 import DENIED_PREFIX, Message, ToolCall
+from looptck.contract.ag03 import DENIED_PREFIX, Message
 from looptck.oracle.predicted import Line
 
 if TYPE_CHECKING:
@@ -64,21 +64,6 @@ def answer(one: Planned) -> Line:
 
 
 def parts(turn: Turn) -> Iterable[Message]:
-    """What may have been kept of a reply that failed: its text, with its calls as far as they arrived, or without.
-
-    In the middle half of the pieces of calls have arrived, the first piece of each call before the second of any; the
-    last piece of a call brings its id and name.
-    """
+    """What may have been kept of a reply that failed."""
     whole = turn.message()
-    if turn.error_at == "before":
-        return ()
-    number, of = len(whole.tool_calls), turn.fragments
-    pieces = number * of if turn.error_at == "after" else (number * of + 1) // 2
-    arrived = [(call, len(range(place, pieces, number))) for place, call in enumerate(whole.tool_calls)]
-    complete = tuple(call for call, pieces in arrived if pieces == of)
-    partial = tuple(
-        call if pieces == of else ToolCall("", "", call.arguments[: len(call.arguments) * pieces // of])
-        for call, pieces in arrived
-        if pieces
-    )
-    return [Message("assistant", whole.content, calls) for calls in dict.fromkeys((partial, complete, ()))]
+    return () if turn.error_at == "before" else (whole, Message("assistant", whole.content))

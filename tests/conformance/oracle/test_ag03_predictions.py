@@ -238,30 +238,6 @@ def test_where_a_limit_refuses_a_turn_that_turn_is_kept_or_not() -> None:
     assert left(run_of(turn(A), max_tool_calls=0, max_tokens=100)) >= {(USER_LINE,), (USER_LINE, REPLY)}
 
 
-FOUR = tuple(call(name, arguments="{1234}") for name in "abcd")
-
-
-@pytest.mark.parametrize(
-    ("calls", "more", "kept"),
-    [
-        (FOUR[:1], {"error_at": "before"}, []),
-        (FOUR[:1], {"error_at": "after"}, [["a {1234}"], []]),
-        (FOUR, {"error_at": "middle"}, [["a {1234}", "b {1234}"], []]),
-        (FOUR[:3], {"error_at": "middle"}, [["a {1234}", "b {1234}"], []]),
-        (FOUR[:1], {"error_at": "middle", "fragments": 3}, [[" {123"], []]),
-        (FOUR[:3], {"error_at": "middle", "fragments": 2}, [[" {12", " {12", " {12"], []]),
-        (FOUR[:3], {"error_at": "middle", "fragments": 3}, [[" {123", " {123", " {1"], []]),
-    ],
-)
-def test_of_a_reply_that_fails_nothing_is_kept_or_what_had_arrived(
-    calls: tuple[Call, ...], more: dict[str, Any], kept: list[list[str]]
-) -> None:
-    (run,) = every(run_of(turn(*calls, error="down", **more)))
-    replies = [transcript[1].message for transcript in run.transcripts if len(transcript) == 2]
-    assert [[f"{one.id} {one.arguments}" for one in reply.tool_calls] for reply in replies] == kept
-    assert len(run.transcripts) == len(kept) + 1
-
-
 def test_a_turn_that_waits_is_what_the_transcript_ends_with() -> None:
     scenario = run_of(turn(A, WAITS), gate=True)
     (transcript,) = left(scenario)
