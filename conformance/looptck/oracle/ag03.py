@@ -160,7 +160,7 @@ class _Run:
 
     def _failed(self, turn: Turn | None) -> NoReturn:
         """A provider's error: nothing of the reply is kept, or what had arrived of it; what it cost is open too."""
-        kept = () if turn is None else parts(turn)
+        kept = parts(turn)
         costs = {Usage()} if turn is None else {Usage(), final_usage(turn), early_usage(turn)}
         self._end(
             "provider",

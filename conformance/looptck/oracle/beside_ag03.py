@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from looptck.oracle import endings, events, spans
 from looptck.oracle.ag03 import predict, unpredicted
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
+from looptck.oracle.lines import open_turn
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
@@ -31,6 +32,8 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
             return (Difference("run-start", f"invocation {place + 1}", "it is made", "it was never made"),)
         before = left[invocation.continues] if invocation.continues is not None else ()
         given = (*before, *(Line(said.message()) for said in invocation.messages))
+        if _cut_off(scenario, given):
+            return ()
         seen, records = observation.invocations[place], _records(observation, place)
         predicted, found = _best(scenario, place, given, journal, seen, records)
         if found:
@@ -43,6 +46,12 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
         left_over = list(observation.leftovers)
         found += (Difference("no-task-left", "tasks that outlived the runs", [], left_over),)
     return found
+
+
+def _cut_off(scenario: Scenario, given: Sequence[Line]) -> bool:
+    """Whether a run goes on from a call that arrived in part, when a provider failed: what becomes of it is open."""
+    turn = open_turn(given)
+    return turn is not None and not {call.call() for call in scenario.calls()}.issuperset(turn[0].tool_calls)
 
 
 def _records(observation: Observation, place: int) -> Sequence[AnyRecord]:

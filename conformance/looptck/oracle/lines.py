@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from looptck.contract.ag03 import DENIED_PREFIX, Message
+from looptck.contract.ag03 import DENIED_PREFIX, Message, ToolCall
 from looptck.oracle.predicted import Line
 
 if TYPE_CHECKING:
@@ -63,7 +63,28 @@ def answer(one: Planned) -> Line:
     return Line(Message("tool", text, tool_call_id=call.id), loose=call.is_error or call.raises is not None)
 
 
-def parts(turn: Turn) -> Iterable[Message]:
-    """What may have been kept of a reply that failed."""
-    whole = turn.message()
-    return () if turn.error_at == "before" else (whole, Message("assistant", whole.content))
+def parts(turn: Turn | None) -> Iterable[Message]:
+    """What may have been kept of a reply that failed: its text so far, with or without calls."""
+    if turn is None or turn.error_at == "before":
+        return (Message("assistant"),)
+    text, calls = "".join(turn.text), arrived(turn)
+    whole = tuple(call for call, proposed in zip(calls, turn.calls, strict=False) if call == proposed.call())
+    return (Message("assistant", text, kept) for kept in dict.fromkeys(((), whole, calls)))
+
+
+def arrived(turn: Turn) -> tuple[ToolCall, ...]:
+    """The calls of a reply that failed behind its text, as far as they had come.
+
+    In the middle that is half of all fragments, which come in rounds; the last round brings ids and names.
+    """
+    fragments, calls = turn.fragments, len(turn.calls)
+    came = fragments * calls if turn.error_at == "after" else (fragments * calls + 1) // 2
+    rounds, more = divmod(came, calls) if calls else (0, 0)
+    found = []
+    for place, call in enumerate(turn.calls):
+        pieces = rounds + (place < more)
+        whole = pieces == fragments
+        if pieces:
+            text = call.arguments[: len(call.arguments) * pieces // fragments]
+            found.append(ToolCall(call.id if whole else "", call.name if whole else "", text))
+    return tuple(found)

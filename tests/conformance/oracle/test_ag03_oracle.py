@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -96,6 +96,7 @@ def test_a_correct_loop_does_what_is_predicted_of_drawn_scenarios(target: str, m
     assert told == []
 
 
+FIT = tuple(Call(id=f"fit_{place}", name="look_up", arguments='{"q":"a"}') for place in range(3))
 UNFIT = (
     *(
         Call(id=f"call_{place}", name="look_up", arguments=arguments)
@@ -127,6 +128,23 @@ def test_whoever_answers_calls_without_fit_arguments_differs_in_nothing(
     for gate, limit in product((False, True), (None, 1, 3, 4, 5, 6)):
         each = scenario.model_copy(update={"gate": gate, "options": Options(max_tool_calls=limit)})
         assert oracle.differences(profile, each, profile.observe(adapter, each, 10)) == (), (gate, limit)
+
+
+@pytest.mark.parametrize("error_at", ["before", "middle", "after"])
+@each_correct
+def test_whatever_a_loop_keeps_of_a_reply_that_failed_it_differs_in_nothing(
+    target: str, error_at: Literal["before", "middle", "after"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target(target, {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    for calls, fragments in product(range(4), (1, 2, 3)):
+        failed = Turn(text=("Let ", "me."), calls=FIT[:calls], fragments=fragments, error="down", error_at=error_at)
+        first = Invocation(messages=USER, turns=(Turn(calls=FIT[:1]), failed), read="all")
+        resumed, asked = (Invocation(continues=0, messages=more, turns=(Turn(text=("Yes.",)),)) for more in ((), USER))
+        for second in (resumed, asked):
+            scenario = Scenario(name="failing", invocations=(first, second))
+            assert oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10)) == (), scenario
 
 
 # wrong loops

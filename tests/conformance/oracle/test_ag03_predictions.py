@@ -262,6 +262,27 @@ def test_usage_is_summed_also_where_a_run_fails_and_the_last_report_of_a_reply_c
     assert failed.usages == (Usage(7, 0), Usage(12, 0))
 
 
+FAILED = {
+    "two of three calls": (turn(A, B, call("c"), error="down", error_at="middle"), {"", "a b"}),
+    "half of two calls": (turn(A, B, error="down", error_at="middle", fragments=2), {"", "? ?"}),
+    "after": (turn(A, B, error="down", error_at="after"), {"", "a b"}),
+    "an answer": (turn(error="down", error_at="middle"), {""}),
+}
+"""A reply that fails, and the ids of the calls that may be kept behind its text; `?` where the id had not come yet."""
+
+
+@pytest.mark.parametrize(("reply", "expected"), FAILED.values(), ids=FAILED)
+def test_of_a_reply_that_failed_nothing_is_kept_or_its_text_with_or_without_what_came_of_its_calls(
+    reply: Turn, expected: set[str]
+) -> None:
+    (run,) = every(run_of(reply))
+    nothing, *kept = run.transcripts
+    assert [line.message.role for line in nothing] == ["user"]
+    last = [lines[-1].message for lines in kept]
+    assert {" ".join(call.id or "?" for call in message.tool_calls) for message in last} == expected
+    assert {message.content for message in last} == {"".join(reply.text)}
+
+
 # taint and resuming
 
 

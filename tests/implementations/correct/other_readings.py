@@ -5,6 +5,7 @@
 * A limit of 0 is none. Tokens exactly at the budget allow another model call; an answer past it is a budget error. The
   gate is asked before the tool-call budget, denied calls do not count, `used` is what was done, resources are named
   otherwise.
+* Of a reply that failed the text is kept, with the calls that had come whole.
 * A budget error, a refused step and a cancelled run drop the turn. Siblings of a failed step finish. A provider's or
   runner's own error is the cause of `RunFailedError`. A gate that raises denies.
 * A call whose arguments are no JSON object is answered by the loop: it is a step, does not count against the budget,
@@ -185,14 +186,24 @@ class Run:
         with self._tracer.start_as_current_span(ag03.SPAN_LLM, kind=SpanKind.CLIENT, attributes=attributes) as span:
             self._model_context = set_span_in_context(span)
             options = agent.call_options if agent.call_options is not None else {}
-            async for chunk in agent.provider.stream(self._messages, agent.tools.definitions(), options):
-                reply.add(chunk)
-                if isinstance(chunk, ag03.TextChunk):
-                    self._emit("text", text=chunk.text)
+            try:
+                async for chunk in agent.provider.stream(self._messages, agent.tools.definitions(), options):
+                    reply.add(chunk)
+                    if isinstance(chunk, ag03.TextChunk):
+                        self._emit("text", text=chunk.text)
+            except Exception:
+                self._keep(reply.message())
+                raise
             message, usage = reply.message(), reply.usage()
             span.set_attribute(ag03.INPUT_TOKENS, usage.input_tokens)
             span.set_attribute(ag03.OUTPUT_TOKENS, usage.output_tokens)
         return message, usage
+
+    def _keep(self, failed: Message) -> None:
+        calls = tuple(call for call in failed.tool_calls if call.name)
+        if failed.content or calls:
+            self._messages.append(Message("assistant", failed.content, calls))
+            self._kept = len(self._messages)
 
     async def _step(self, name: str, kind: ag03.StepKind, work: Callable[[], Awaitable[T]]) -> T:
         try:

@@ -3,7 +3,7 @@
 Steps and spans stay on the main loop, and all steps of a turn begin at once: the bound holds for the tools themselves.
 A call is cancelled by cancelling its task inside its thread, and the run waits until that thread is free again. Its
 readings: siblings of a step that fails finish; the gate is asked before the tool-call budget; the turn that a cancelled
-run could not finish is dropped; a run is begun by its first caller.
+run could not finish is dropped; of a reply that failed all is kept that came; a run is begun by its first caller.
 """
 
 from __future__ import annotations
@@ -234,10 +234,14 @@ class Run:
 
     async def _read_reply(self) -> ag03.Accumulator:
         agent, reply = self._agent, ag03.Accumulator()
-        async for chunk in agent.provider.stream(self._messages[:], agent.tools.definitions(), agent.call_options):
-            reply.add(chunk)
-            if isinstance(chunk, ag03.TextChunk):
-                self._emit("text", text=chunk.text)
+        try:
+            async for chunk in agent.provider.stream(self._messages[:], agent.tools.definitions(), agent.call_options):
+                reply.add(chunk)
+                if isinstance(chunk, ag03.TextChunk):
+                    self._emit("text", text=chunk.text)
+        except Exception:
+            self._messages.append(reply.message())  # whatever came
+            raise
         return reply
 
     async def _play(self, turn: Turn, pool: ThreadPoolExecutor, before: int) -> None:
