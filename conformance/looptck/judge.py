@@ -6,6 +6,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from looptck.report.model import CheckReport, TestReport, Verdict, verdict_of, worst
+from looptck.suite.model import UndecidedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,6 +76,8 @@ def _evaluate(
     evidence = profile.evidence(scenario, observation)
     try:
         finding = check.function(evidence)
+    except UndecidedError as error:
+        return {"verdict": "incomplete", "message": str(error), "scenario": scenario.name}
     except Exception:  # noqa: BLE001 - a check that raises is the kit's bug, never the loop's
         return {"verdict": "fault", "message": traceback.format_exc(), "scenario": scenario.name}
     return {

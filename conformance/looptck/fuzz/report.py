@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Failure(Data):
-    """A failing scenario: what broke (a requirement, `crash` or `limit`), where in the run, and its file."""
+    """A failing scenario: what broke (a requirement, `crash`, `limit` or `open`), where in the run, and its file."""
 
     broken: str
     level: Literal["must", "should", "incomplete", "fault"]

@@ -23,7 +23,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import HypothesisWarning
 from hypothesis.internal.conjecture import engine, providers
 
-from looptck.oracle.judging import Judged, judge_one
+from looptck.oracle.judging import OPEN, Judged, judge_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -197,7 +197,7 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
         found.should[judged.broken] = found.should.get(judged.broken, 0) + 1
         return
     _keep(found, judged)
-    if judged.level == "incomplete":
+    if judged.level == "incomplete" and judged.broken != OPEN:
         found.unjudged += 1
         observing.hurry(on=True)
     if plan.one or found.unjudged >= PATIENCE:

@@ -28,6 +28,7 @@ def differences(profile: Profile, scenario: Any, observation: Any) -> tuple[Diff
     """How an observation differs from what the scenario makes right; nothing where some reading explains it all.
 
     Where none does, those are told from which only good sense differs, else those of the prediction that held longest.
+    Raises `looptck.oracle.readings.TooOpenError` where there are more readings than are followed.
     """
     found: tuple[Difference, ...] = _of(profile).differences(scenario, observation)
     return found

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from looptck.durability import is_swept
 from looptck.judge import obstacle_of
 from looptck.oracle import Difference, differences, unpredicted
+from looptck.oracle.readings import TooOpenError
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
     from looptck.profile import Profile
 
 
+OPEN = "open"
+"""What a run is called of which nothing can be said, since too much is left open."""
 Level: TypeAlias = Literal["must", "should", "incomplete", "fault"]
 _UNJUDGED: dict[str, tuple[str, Level]] = {"fail": ("crash", "must"), "incomplete": ("limit", "incomplete")}
 """By what stands in the way of judging a run: what that is called, and how much it counts."""
@@ -26,9 +29,9 @@ _UNJUDGED: dict[str, tuple[str, Level]] = {"fail": ("crash", "must"), "incomplet
 class Judged:
     """A scenario's observation, judged.
 
-    `broken` is the id of the requirement that does not hold, or `crash` or `limit` where the run could not be judged,
-    for the reason in `why`; it is empty where nothing differs. `level` is that of the requirement; a crash is held
-    against what a loop must do.
+    `broken` is the id of the requirement that does not hold, or `crash`, `limit` or `open` where the run could not be
+    judged, for the reason in `why`; it is empty where nothing differs. `level` is that of the requirement; a crash is
+    held against what a loop must do.
     """
 
     scenario: Any
@@ -55,7 +58,10 @@ def judge_one(profile: Profile, scenario: Any, observation: Any) -> Judged:
         verdict, why = obstacle
         broken, level = _UNJUDGED.get(verdict, ("fault", "fault"))
         return Judged(scenario, observation, broken, level, why=why)
-    found = worst_of(profile, _differences(profile, scenario, observation))
+    try:
+        found = worst_of(profile, _differences(profile, scenario, observation))
+    except TooOpenError as error:
+        return Judged(scenario, observation, OPEN, "incomplete", why=str(error))
     if found is None:
         return Judged(scenario, observation)
     return Judged(scenario, observation, found.requirement, requirements(profile.name)[found.requirement].level, found)

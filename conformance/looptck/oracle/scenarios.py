@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looptck.oracle.difference import Difference
-from looptck.oracle.judging import judge_one, unjudged
+from looptck.oracle.judging import OPEN, judge_one, unjudged
 from looptck.scenario import ScenarioError, load_scenario
 from looptck.session import ChosenTest
-from looptck.suite.model import Check, Finding, Test
+from looptck.suite.model import Check, Finding, Test, UndecidedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +83,8 @@ def chosen(profile: Profile, scenarios: Mapping[str, Any]) -> ChosenTest:
 def _check(profile: Profile) -> Any:
     def as_predicted(evidence: Any) -> Finding:
         judged = judge_one(profile, evidence.scenario, evidence.observation)
+        if judged.broken == OPEN:
+            raise UndecidedError(judged.why)
         if judged.difference is None:
             return Finding(ok=True, expected="as predicted", seen="as predicted")
         return _finding(judged.difference)

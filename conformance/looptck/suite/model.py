@@ -35,6 +35,10 @@ class Finding:
     about: str = ""
 
 
+class UndecidedError(Exception):
+    """A check cannot tell, since too much is left open; the text is one line that says why. It is then incomplete."""
+
+
 def equal(expected: JsonValue, seen: JsonValue) -> Finding:
     """Passes when both are the same."""
     return Finding(_plain(expected) == _plain(seen), _plain(expected), _plain(seen))

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.conformance.commands import GRACE, LIMIT, bad
 from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM, loader, planted
+from tests.conformance.implementations_harness import ROOT
 
 from looptck import isolate
 from looptck.fuzz import observing
 from looptck.fuzz import search as searching
 from looptck.fuzz.observing import Observer
 from looptck.fuzz.search import PATIENCE, Found, Search, keeping_nothing, search
+from looptck.oracle import readings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +56,13 @@ class Told:
 def found_in(target: str, limit: float = 5, **plan: Any) -> Found:
     with keeping_nothing(), closing(Told(target, limit)) as told:
         return search(AG03, told, Search(**{"seed": 1, "examples": 100, **plan}))
+
+
+def test_what_is_too_open_to_be_judged_is_no_mistake_and_hurries_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "MOST", 1)
+    found = found_in(str(ROOT / "correct/other_readings.py"), shrink=False)
+    assert {broken: judged.level for broken, judged in found.failures.items()} == {"open": "incomplete"}
+    assert found.unjudged == 0
 
 
 # which scenarios
@@ -133,7 +142,7 @@ def test_a_loop_that_ends_its_process_crashes() -> None:
 
 
 def test_a_loop_that_spins_is_not_judged_and_that_shrinks() -> None:
-    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60)
+    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60, seed=5)
     assert {(name, one.level) for name, one in found.failures.items()} == {("limit", "incomplete")}
     assert 1 < found.unjudged <= PATIENCE
     assert found.failures["limit"].size() < found.sure["limit"].size()

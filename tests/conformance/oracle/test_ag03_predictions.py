@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.conformance.oracle.predicting import every
 
 from looptck.contract.ag03 import Usage
-from looptck.oracle.ag03 import predict, unpredicted
+from looptck.oracle.ag03 import unpredicted
 from looptck.oracle.difference import shown
-from looptck.oracle.predicted import Line, Predicted
-from looptck.oracle.readings import Readings, under_all_readings
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from looptck.oracle.predicted import Predicted
 
 # section 3, the worked example
 
@@ -32,22 +31,6 @@ HAND = Scenario(
         ),
     ),
 )
-
-
-def every(scenario: Scenario, place: int = 0) -> list[Predicted]:
-    """The predictions of an invocation under all readings; what it continues is as the reference reads it."""
-    given, journal = _before(scenario, place)
-    return list(under_all_readings(lambda readings: predict(scenario, place, given, journal, readings)))
-
-
-def _before(scenario: Scenario, place: int) -> tuple[Sequence[Line], Mapping[str, Any]]:
-    invocation = scenario.invocations[place]
-    given = [Line(said.message()) for said in invocation.messages]
-    if not place:
-        return given, {}
-    earlier = predict(scenario, place - 1, *_before(scenario, place - 1), Readings())
-    continued = [] if invocation.continues is None else earlier.transcripts[0]
-    return [*continued, *given], earlier.journal
 
 
 def test_the_worked_example_is_predicted_as_the_specification_tells_it() -> None:

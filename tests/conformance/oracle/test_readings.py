@@ -6,17 +6,23 @@ import ast
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.conformance.implementations_harness import ROOT, forget_import
 
+from looptck import session
 from looptck.oracle import readings
-from looptck.oracle.readings import Readings, under_all_readings
-from looptck.oracle.scenarios import AS_PREDICTED
+from looptck.oracle.judging import judge_one
+from looptck.oracle.readings import Readings, TooOpenError, under_all_readings
+from looptck.oracle.scenarios import AS_PREDICTED, chosen
+from looptck.profile import profile_of
 from looptck.requirements import requirements
+from looptck.scenario import Call, Invocation, Said, Scenario, Turn
+from looptck.target import REFERENCES, parse_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MODULES = {
     "ag03": ("ag03", "beside_ag03", "difference", "endings", "events", "rounds", "spans", "turns"),
@@ -58,9 +64,59 @@ def test_what_was_chosen_is_told() -> None:
     assert taken.chosen == {"first": 2}
 
 
-def test_the_way_ends_where_there_are_too_many() -> None:
-    many = list(under_all_readings(lambda it: tuple(it.of(str(place), 0, 1) for place in range(12))))
+def explored(make: Callable[[Readings], Any]) -> tuple[list[Any], bool]:
+    """What is made under the readings that are followed, and whether there were more."""
+    found = []
+    try:
+        for one in under_all_readings(make):
+            found.append(one)  # noqa: PERF402 - it may raise on the way
+    except TooOpenError:
+        return found, True
+    return found, False
+
+
+@pytest.mark.parametrize(("questions", "more"), [(12, False), (13, True)])
+def test_where_there_are_too_many_the_way_ends_and_says_so(questions: int, *, more: bool) -> None:
+    many, open_ = explored(lambda it: tuple(it.of(str(place), 0, 1) for place in range(questions)))
     assert len(many) == len(set(many)) == readings.MOST
+    assert open_ is more
+
+
+# more readings than are followed
+
+RAISES = Call(id="a", name="look_up", verdict="raise", reason="no policy")
+OPEN = Scenario(
+    name="open",
+    gate=True,
+    invocations=(Invocation(messages=(Said(content="go"),), turns=(Turn(calls=(RAISES,)), Turn(text=("Yes.",)))),),
+)
+"""A gate that raises ends the run, or denies the call: two readings."""
+
+
+@pytest.mark.parametrize(("loop", "fits_one_of"), [("other_readings", 2), ("reference", 1)])
+def test_a_run_that_none_of_the_first_readings_explains_is_open_and_no_mistake(
+    loop: str, fits_one_of: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_import(monkeypatch)
+    profile, file = profile_of("ag03"), loop if loop == "reference" else str(ROOT / f"correct/{loop}.py")
+    adapter = parse_target(file, {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen = profile.observe(adapter, OPEN, 10)
+    assert not judge_one(profile, OPEN, seen).differs
+    monkeypatch.setattr(readings, "MOST", 1)
+    judged = judge_one(profile, OPEN, seen)
+    assert (judged.broken, judged.level) == (("open", "incomplete") if fits_one_of > 1 else ("", "must"))
+
+
+def test_its_check_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "MOST", 1)
+    forget_import(monkeypatch)
+    profile = profile_of("ag03")
+    adapter = parse_target(str(ROOT / "correct/other_readings.py"), {}).load(profile.adapt)
+    test = chosen(profile, {"scenario/open": OPEN})
+    test.observed["open"] = (OPEN, profile.observe(adapter, OPEN, 10))
+    (check,) = session.judged(test, {}).checks
+    assert check.verdict == "incomplete"
+    assert check.message == "what is left open allows more than 1 runs, and this is none of the first 1"
 
 
 # what is named
