@@ -137,6 +137,15 @@ def test_tools_that_answer_otherwise_are_noted_and_no_more() -> None:
     assert (report.verdict, failed(report)) == ("pass", ["tool-answers"])
 
 
+@pytest.mark.parametrize("arguments", ['{"city": ', "", "null"])
+def test_whoever_answers_arguments_that_are_no_json_object_itself_is_told_nothing(arguments: str) -> None:
+    broken = LYON.model_copy(update={"arguments": arguments})
+    given = scenario(Turn(calls=(PARIS, broken)), ANSWER)
+    report = judged(given, [raw.replace(b"rain, 12 C", b"not a JSON object") for raw in requests(given)])
+    assert (report.verdict, failed(report)) == ("pass", [])
+    assert "requests/tool-answers" in report.passed
+
+
 def test_a_failed_tools_text_may_stand_behind_a_prefix() -> None:
     broken = PARIS.model_copy(update={"answer": "no such city", "is_error": True})
     given = scenario(Turn(calls=(broken,)), ANSWER)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptck.canonical import canonical
 from looptck.contract.ag03 import DENIED_PREFIX, Message
+from looptck.oracle.lines import unfit
 from looptck.serve.messages import is_json
 from looptck.serve.rules import Rules, Unjudged
 from looptck.suite.evidence import line
@@ -251,9 +252,11 @@ def denied_text(c: Conversation) -> Finding | Unjudged:
 @RULES.check("requests/tool-answers", "results-matched-by-id", note=True)
 def tool_answers(c: Conversation) -> Finding | Unjudged:
     """Tool messages carry the answers of the scenario; a client whose tools answer otherwise is none the worse."""
-    return _contents(
-        c, "no call was answered", lambda call: call.verdict == "allow" or not c.scenario.gate, prefixed=True
-    )
+
+    def ran(call: Call) -> bool:
+        return (call.verdict == "allow" or not c.scenario.gate) and not unfit(call)  # a loop may answer those itself
+
+    return _contents(c, "no call was answered", ran, prefixed=True)
 
 
 @RULES.check("requests/duplicate-ids", "duplicate-ids")
