@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from looptck.canonical import canonical
 from looptck.contract.ag03 import DEFAULT_MAX_ITER, Message, Usage, llm_step, tool_step
-from looptck.oracle.lines import answer, numbers, open_turn, parts, unfit
+from looptck.open_turn import open_turn
+from looptck.oracle.lines import answer, numbers, parts, unfit
 from looptck.oracle.predicted import Ask, Line, Planned, Predicted, Round, early_usage, final_usage, reported_twice
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class _Run:
 
     def _resume(self) -> None:
         """An unanswered turn at the end of the input is dispatched before the model is asked."""
-        turn = open_turn(self.lines)
+        turn = open_turn([line.message for line in self.lines])
         if turn is None:
             self.number = self._iterations_behind()
             return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from looptck.open_turn import open_turn
 from looptck.oracle import endings, events, spans
 from looptck.oracle.ag03 import predict, unpredicted
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
-from looptck.oracle.lines import open_turn
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
@@ -50,7 +50,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
 
 def _cut_off(scenario: Scenario, given: Sequence[Line]) -> bool:
     """Whether a run goes on from a call that arrived in part, when a provider failed: what becomes of it is open."""
-    turn = open_turn(given)
+    turn = open_turn([line.message for line in given])
     return turn is not None and not {call.call() for call in scenario.calls()}.issuperset(turn[0].tool_calls)
 
 

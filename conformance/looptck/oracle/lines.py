@@ -1,9 +1,8 @@
-"""What the messages of a run say and what they may be: open turns, answers of calls, what is left of a reply. Pure."""
+"""What the messages of a run say and what they may be: answers of calls, what is left of a reply. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import DENIED_PREFIX, Message, ToolCall
@@ -20,25 +19,6 @@ def numbers(lines: Sequence[Line], *first: int) -> tuple[int, ...]:
     """Numbers of an iteration: those given, and the ordinals among the turns or assistant messages of the input."""
     turns = sum(bool(line.message.tool_calls) for line in lines)
     return tuple(dict.fromkeys((*first, turns, sum(line.message.role == "assistant" for line in lines))))
-
-
-def open_turn(lines: Sequence[Line]) -> tuple[Message, tuple[int, ...]] | None:
-    """The last turn where calls of it have no answer: its message, and the places of those calls."""
-    answered: Counter[str | None] = Counter()
-    for line in reversed(lines):
-        message = line.message
-        if message.role == "tool":
-            answered[message.tool_call_id] += 1
-        elif message.role == "assistant":
-            places = []
-            for index, call in enumerate(message.tool_calls):
-                answered[call.id] -= 1
-                if answered[call.id] < 0:
-                    places.append(index)
-            return (message, tuple(places)) if places else None
-        else:
-            return None
-    return None
 
 
 def unfit(call: Call) -> str:

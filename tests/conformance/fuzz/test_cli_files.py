@@ -94,7 +94,7 @@ REFUSED = {
     "no JSON": (("reference", "bad.json"), "bad.json: the file: Invalid JSON"),
     "another profile": (
         ("reference", *KEPT, "--profile", "lesson4"),
-        "kept/capped.json: runs: Field required (and 2 mo",
+        "kept/capped.json: runs: Field required",
     ),
     "a folder": (("reference", "kept"), "kept: Is a directory: name its files, or run them all with `looptck check "),
     "not predicted": (("reference", "cancelled.json"), "cancelled.json: invocations.0.cancel: where a run is cut off"),
