@@ -82,7 +82,10 @@ _INPUTS = ("user",) * 4 + (
     "partly open",
     "answered, user",
     "assistant",
+    "nobody",
 )
+_LEADING = ("You are a clerk.", "You are a clerk.", "")
+"""A system message of the input; an empty one is one too."""
 _SECOND = ("none", "none", "none", "again", "again", "replay", "follow-up", "resume")
 _SECOND_OF_WAITING = ("resume",) * 6 + ("none", "again")
 
@@ -130,7 +133,7 @@ def _scenario(data: bytes) -> Scenario:
     made.turns = _turns(made)
     system, call_options, name, gate = draws.each_of(_SYSTEM, _CALL_OPTIONS, (None, "clerk"), (False, False, True))
     first = _first(made)
-    made.open = sum(len(said.calls) for said in first.messages) if first.messages[-1].role != "user" else 0
+    made.open = _left_open(first.messages)
     options = Options(
         system=system,
         name=name,
@@ -234,20 +237,29 @@ def _input(made: _Made) -> tuple[Said, ...]:
     """A user message; before it perhaps a system message, behind it turns that are answered, or not yet."""
     draws = made.draws.part(_INPUT)
     kind = draws.of(_INPUTS)
-    user = Said(content=draws.of(_TEXTS))
-    if kind == "led":
-        return (Said(role="system", content="You are a clerk."), user)
-    if kind == "late system":
-        return (user, Said(role="system", content="You are a clerk."))
-    if kind == "assistant":
-        return (user, Said(role="assistant", content="How many?"), Said(content="Two."))
-    if kind == "user":
-        return (user,)
+    user, system = Said(content=draws.of(_TEXTS)), Said(role="system", content=draws.of(_LEADING))
+    asks = Said(role="assistant", content="How many?")
+    plain = {
+        "user": (user,),
+        "led": (system, user),
+        "late system": (user, system),
+        "assistant": (user, asks, Said(content="Two.")),
+        "nobody": draws.of(((system,), (), (asks,), (system, asks))),
+    }
+    if kind in plain:
+        return plain[kind]
     calls = tuple(dict.fromkeys(_turn(made.pool, draws).calls))
     answers = [_answered(call) for call in calls]
     left = {"open": 0, "partly open": draws.number(len(calls))}.get(kind, len(calls))
     behind = (Said(content="And?"),) if kind == "answered, user" else ()
-    return (user, Said(role="assistant", content="", calls=calls), *answers[:left], *behind)
+    proposed = (Said(role="assistant", content="", calls=calls), *answers[:left], *behind)
+    return proposed if draws.once_in(6) else (user, *proposed)
+
+
+def _left_open(messages: Sequence[Said]) -> int:
+    """The number of calls that the last turn of an input has, unless somebody spoke behind it."""
+    behind = messages and messages[-1].role == "user"
+    return 0 if behind else sum(len(said.calls) for said in messages)
 
 
 def _answered(call: Call) -> Said:

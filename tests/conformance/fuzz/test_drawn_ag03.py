@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.conformance.fuzz.drawing import drawn_from, read_for_two_choices
 from tests.conformance.fuzz.loops import AG03
+from tests.conformance.oracle.predicting import every
 
 from looptck.fuzz import ag03
-from looptck.oracle import unpredicted
+from looptck.oracle import readings, unpredicted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,15 @@ def finishes(how: str) -> Callable[[Scenario], bool]:
     return lambda it: it.finish == how
 
 
+def roles(scenario: Scenario) -> list[str]:
+    return [said.role for said in scenario.invocations[0].messages]
+
+
+def of_roles(*wanted: str) -> Callable[[Scenario], bool]:
+    """Whether the first input consists of messages of these roles."""
+    return lambda it: roles(it) == [*wanted]
+
+
 def spent(scenario: Scenario) -> list[int]:
     total, sums = 0, []
     for turn in scenario.invocations[0].turns:
@@ -111,7 +121,10 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     **{f"a model that fails {when} its reply": fails(when) for when in ("before", "middle", "after")},
     "a system prompt": lambda it: it.options.system,
     "an empty system prompt": lambda it: it.options.system == "",
-    "a system prompt before another": lambda it: it.options.system and it.invocations[0].messages[0].role == "system",
+    "a system prompt before another": lambda it: it.options.system and roles(it)[:1] == ["system"],
+    "a system prompt before an empty one": lambda it: (
+        it.options.system and roles(it)[:1] == ["system"] and not it.invocations[0].messages[0].content
+    ),
     "call options": lambda it: it.options.call_options,
     "one slot for tools": lambda it: it.options.max_parallel_tools == 1,
     "no limit": lambda it: not {it.options.max_iter, it.options.max_tokens, it.options.max_tool_calls} - {None},
@@ -124,8 +137,16 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     **{f"events read: {read}": first(read=read) for read in ("none", "all", 2)},
     "a result twice": lambda it: it.invocations[0].result_twice,
     **{f"a runner that does {runner}": first(runner=runner) for runner in ("none", "record", "refuse")},
-    "an input with an answered turn": lambda it: it.invocations[0].messages[-1].role == "tool",
-    "an input with an open turn": lambda it: it.invocations[0].messages[-1].calls,
+    "an input with an answered turn": lambda it: roles(it)[-1:] == ["tool"],
+    "an input with an open turn": lambda it: roles(it)[-1:] == ["assistant"] and it.invocations[0].messages[-1].calls,
+    "an input without messages": lambda it: not roles(it),
+    **{
+        f"an input of {' and '.join(alone)} alone": of_roles(*alone)
+        for alone in (("system",), ("assistant",), ("system", "assistant"), ("assistant", "tool"))
+    },
+    "an open turn without a user's message": lambda it: (
+        roles(it) == ["assistant"] and it.invocations[0].messages[0].calls
+    ),
     "the same again": lambda it: (
         (two := second(it)) and two.turns == it.invocations[0].turns and two.runner != "replay"
     ),
@@ -141,6 +162,11 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
 @pytest.mark.parametrize("what", PROMISED.values(), ids=PROMISED)
 def test_what_is_promised_is_drawn(what: Callable[[Scenario], Any], drawn: list[Scenario]) -> None:
     assert any(what(scenario) for scenario in drawn)
+
+
+def test_what_is_left_open_in_each_is_followed_to_its_end(drawn: list[Scenario]) -> None:
+    runs = [len(every(scenario, place)) for scenario in drawn for place in range(len(scenario.invocations))]
+    assert 1 < max(runs) < readings.MOST / 8
 
 
 def test_no_limit_is_zero(drawn: list[Scenario]) -> None:
