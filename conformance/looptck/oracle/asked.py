@@ -54,10 +54,14 @@ class Asked:
                 return found
         return self._behind()
 
-    def _found(self, number: int, requirement: str, about: str, expected: Any, seen: Any) -> Difference:
+    def _found(
+        self, number: int, requirement: str, about: str, expected: Any, seen: Any, *, behind: bool = False
+    ) -> Difference:
+        """A difference in model call `number`, or `behind` it in its turn."""
         run = f"run {self.place + 1}, " if len(self.scenario.runs) > 1 else ""
         about, at = f"{run}step {number + 1}: {about}", self.place * RUNS + number
-        return Difference(requirement, about, expected, seen, at).resting_on(self.predicted.doubtful)
+        doubtful = self.predicted.doubtful if number + behind >= self.predicted.doubtful_from else None
+        return Difference(requirement, about, expected, seen, at).resting_on(doubtful)
 
     def _ended(self) -> str:
         return self.seen.stop if self.seen.status == "returned" else self.seen.raised
@@ -100,7 +104,7 @@ class Asked:
         if got != expected:
             cut_off = len(self.seen.requests) == number + 1 and got == expected[: len(got)]
             requirement = self._wrongly_ran(number, too_few=cut_off)
-            return self._found(number, requirement, "dispatched calls", expected, got)
+            return self._found(number, requirement, "dispatched calls", expected, got, behind=True)
         self.lines.append(message(step.reply.completion().as_message()))
         self.lines += [message(call.result.as_message()) for call in step.calls if call.result is not None]
         return None

@@ -63,7 +63,8 @@ class Predicted:
     """A run: its messages before the first step, its steps, and how it ends.
 
     `stop` is None where the model raises, in the model call behind the last step. `output` is None where its wording is
-    open. `doubtful` is the id of the record of good sense that the whole run rests on.
+    open. `doubtful` is the id of the record of good sense that the run rests on: in the turn in front of model call
+    `doubtful_from`, and from there on.
     """
 
     opening: list[MessageDict]
@@ -73,6 +74,12 @@ class Predicted:
     spent: Usage = field(default_factory=Usage)
     cost: Fraction = Fraction()
     doubtful: str | None = None
+    doubtful_from: int = 0
+
+    def doubt(self, record: str) -> None:
+        """From the turn that is being made on, the run rests on good sense alone."""
+        if self.doubtful is None:
+            self.doubtful, self.doubtful_from = record, len(self.steps)
 
     @property
     def asked(self) -> int:
@@ -109,8 +116,6 @@ def _ambiguous(scenario: Scenario) -> str | None:
             return f"a call of {ask.name}: it has no id"
         if ask.name in unknown and ask.outcome != "unknown":
             return f"tool {ask.name}: one call says that it is unknown, and another that it is not"
-    if any(len({ask.id for ask in reply.asks}) < len(reply.asks) for task in scenario.runs for reply in task.replies):
-        return "two calls of one reply share an id, and nothing tells which answer is whose"
     return None
 
 
@@ -153,7 +158,7 @@ class _Run:
         self.times: Counter[str] = Counter()
         self.predicted = Predicted(self._opening())
         if self.max_steps == 0:
-            self.predicted.doubtful = "zero-steps"
+            self.predicted.doubt("zero-steps")
 
     def _opening(self) -> list[MessageDict]:
         """The system prompt where there is one, then the history, then the task."""
@@ -204,6 +209,8 @@ class _Run:
         Whether calls in front of a repeated one run is open: the whole turn may be looked at first, or each by itself.
         """
         asks = step.reply.asks
+        if len({ask.id for ask in asks}) < len(asks):
+            self.predicted.doubt("duplicate-ids")
         repeated = self._repeated(asks)
         last = len(asks) if repeated is None else repeated[0]
         if repeated is not None and last > 0 and not self._open("repeat-before-dispatch, call by call"):

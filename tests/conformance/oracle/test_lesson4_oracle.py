@@ -112,7 +112,6 @@ UNPREDICTED = {
     "negative": (asking(SAME, meter=Meter(max_steps=-1)), "below zero"),
     "zero": (asking(SAME, meter=Meter(max_total_tokens=0)), "refusable"),
     "two outcomes": (asking(SAME, SAME.model_copy(update={"outcome": "failed"})), "asked for twice"),
-    "shared id": (asking(SAME, Ask(id="1", name="fetch")), "share an id"),
     "no id": (asking(Ask(id="", name="search")), "has no id"),
     "half known": (asking(SAME, Ask(id="2", name="search", outcome="unknown")), "unknown"),
 }
@@ -121,6 +120,44 @@ UNPREDICTED = {
 @pytest.mark.parametrize(("scenario", "why"), UNPREDICTED.values(), ids=UNPREDICTED)
 def test_what_nothing_fixes_is_not_predicted(scenario: Scenario, why: str) -> None:
     assert why in (oracle.unpredicted(profile_of("lesson4"), scenario) or "")
+
+
+SHARED = tuple(Ask(id="1", name=name, answer=f"of {name}") for name in ("search", "fetch"))
+TWICE = (*SHARED, SHARED[0], Ask(id="1", name="search", arguments={"q": "b"}, answer="of search"))
+
+
+@pytest.mark.parametrize("asks", [SHARED, TWICE], ids=["two tools", "twice"])
+@each_correct
+def test_calls_that_share_an_id_are_predicted_as_any_others(
+    target: str, asks: tuple[Ask, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target(target, {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    for limit in (1, 2, 3):
+        scenario = asking(*asks, meter=Meter(max_steps=5, repeat_limit=limit))
+        assert oracle.unpredicted(profile, scenario) is None
+        assert oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10)) == ()
+
+
+def test_whoever_keeps_results_by_id_breaks_good_sense_and_no_must(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target(str(ROOT / "lesson4/wrong/results_by_id.py"), {}).load(profile.adapt)
+    shared, first = asking(*SHARED), asking(SAME)
+    told = [one.requirement for one in oracle.differences(profile, shared, profile.observe(adapter, shared, 10))]
+    assert told == ["duplicate-ids"]
+    assert oracle.differences(profile, first, profile.observe(adapter, first, 10)) == ()
+
+
+def test_what_comes_before_calls_that_share_an_id_is_judged_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target(str(ROOT / "lesson4/wrong/results_by_name.py"), {}).load(profile.adapt)
+    one_tool = Reply(asks=(Ask(id="1", name="search"), Ask(id="2", name="search", arguments={"q": "b"})))
+    scenario = Scenario(name="later", runs=(Task(task="go", replies=(one_tool, Reply(asks=SHARED), Reply())),))
+    (told,) = oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10))
+    assert told.requirement == "results-appended"
 
 
 def test_a_loop_with_one_mistake_at_its_end_is_not_blamed_for_where_its_default_ends_it(lean: Lean) -> None:

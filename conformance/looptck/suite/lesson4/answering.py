@@ -203,6 +203,7 @@ def lists(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("insisting", *(b.turn(b.ask("denied", name=names[0])) for _ in range(2)), b.answer()),
         b.scenario("same-tool", b.turn(*_of_one_tool(b)), b.answer()),
         rare_scenarios.odd_results(labels),
+        rare_scenarios.shared_ids(labels),
     )
 
 

@@ -30,6 +30,15 @@ def results_verbatim(e: Evidence) -> Finding:
     return equal([answer(ask) for ask in e.reply(0).asks], last)
 
 
+@LISTS.check("lists/shared-ids", "duplicate-ids", "shared-ids")
+def shared_ids(e: Evidence) -> Finding:
+    """Two calls of one turn that share an id are both dispatched, and each result has a message of its own."""
+    requests = e.run().requests
+    sent = e.lines(requests[1].messages) if len(requests) > 1 else e.ending()
+    expected = {"dispatched": dispatched(list(e.scenario.asks())), "sent next": e.conversation(1)}
+    return equal(expected, {"dispatched": list(e.run().dispatched), "sent next": sent})
+
+
 @DIFFERING.check(
     "differing/nearly",
     "repeat-identity",

@@ -31,6 +31,15 @@ def odd_results(labels: Labels) -> Scenario:
     )
 
 
+def shared_ids(labels: Labels) -> Scenario:
+    """A turn of three calls of different tools, of which the first and the last share an id, and one call more."""
+    b = Builder(labels)
+    first, between, last, later = (b.ask(name=name) for name in labels.tools(4))
+    return b.scenario(
+        "shared-ids", b.turn(first, between, last.model_copy(update={"id": first.id})), b.turn(later), b.answer()
+    )
+
+
 def near_repeats(labels: Labels) -> tuple[Scenario, ...]:
     """Pairs of calls that differ in little, one after the other, where not one call may be made twice."""
     b, name, text = Builder(labels), labels.tool(), labels.text()
