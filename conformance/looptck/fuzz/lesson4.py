@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,6 +20,8 @@ from looptck.oracle.lesson4 import cost_of
 from looptck.scenario import Tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hypothesis import strategies as st
 
 __all__ = ["scenarios"]
@@ -141,10 +143,10 @@ TURNS, ASKS = (0, 1, 2, 3, 4, 5, 2, 5), (1, 2, 3)
 BESIDE_CALLS = ("", "", "I look.")
 ALIKE = ("free", "stuck", "free", "nearly")
 """Each turn has calls of its own, or those of the first one; or nearly those, every second time."""
-NO_TOOLS = 10
-"""One scenario in so many has none."""
+NO_TOOLS, SHARED = 10, 8
+"""One scenario in so many has no tools, and calls that share the id of the one in front of them in their turn."""
 
-_WHOLE, _METER, _SCRIPTS, _SIZE = 0, 12, (17, 66), 115
+_WHOLE, _METER, _SCRIPTS, _SIZE = 0, 13, (18, 67), 116
 """Where the choices of each part of a scenario are read from, and how many bytes they are in all.
 
 Shrinking makes what comes first as small as it can: better a turn more than a limit more, or a run.
@@ -155,14 +157,21 @@ _TURN, _PART = 4, 9
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """What the calls of a scenario have in common: the pool that they are from, and whether their ids come again.
+    """What the calls of a scenario have in common: the pool that they are from, and how their ids come again.
 
-    With `endless` more of them follow than any ceiling allows that nobody set.
+    They do with `again` in other turns, and with `shared` in one turn. With `endless` more calls follow than any
+    ceiling allows that nobody set. `outcomes` are those of the calls so far, by id and tool.
     """
 
     pool: int
     again: bool
+    shared: bool
     endless: bool
+    outcomes: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def can_be(self, name: str, tool: str, outcome: int) -> bool:
+        """Whether a call of a tool may have this id: registries know an outcome by the id and the tool."""
+        return self.outcomes.setdefault((name, tool), outcome) == outcome
 
 
 def scenarios() -> st.SearchStrategy[Scenario]:
@@ -175,7 +184,8 @@ def _scenario(data: bytes) -> Scenario:
     runs, history, system, options = draws.each_of(RUNS, HISTORIES, SYSTEMS, OPTIONS)
     pool, steps, zero = draws.each_of(_POOLS, STEPS, ZEROS)
     again, endless, tracer, costs = (draws.once_in(2) for _ in range(4))
-    calls = _Calls(pool, again, endless and steps in {None, NO_METER})
+    tools, shared = not draws.once_in(NO_TOOLS), draws.once_in(SHARED)
+    calls = _Calls(pool, again, shared, endless and steps in {None, NO_METER})
     tasks = {
         script: Task(
             task=f"task {number + 1}",
@@ -191,7 +201,7 @@ def _scenario(data: bytes) -> Scenario:
         system=system,
         max_output_tokens=options[0],
         temperature=options[1],
-        tools=not draws.once_in(NO_TOOLS),
+        tools=tools,
         tracer=tracer,
         costs=COUNTS if costs else (),
         refusable=meter is not None and zero is not None,
@@ -233,19 +243,27 @@ def _replies(draws: Draws, place: int, calls: _Calls, *, first: int) -> tuple[Re
     turns = [_turn(draws.part(place + _TURN + _PART * turn), calls.pool) for turn in range(number)]
     replies: list[Reply] = []
     for turn, (text, spent, own) in enumerate(turns):
-        asks: dict[str, Ask] = {}
+        asks: list[Ask] = []
         for entry, outcome in own if alike == "free" else turns[0][2]:
             first += 1
             near = (entry ^ 1) % len(POOLS[calls.pool]) if alike == "nearly" and turn % 2 else entry
-            known = f"id_{near}_{outcome}"
-            name = known if calls.again and known not in asks else f"call_{first}"
-            asks[name] = _ask(name, calls.pool, near, outcome)
-        replies.append(Reply(text=text, asks=tuple(asks.values()), usage=_tokens(spent)))
+            asks.append(_ask(_id(calls, asks, near, outcome, first), calls.pool, near, outcome))
+        replies.append(Reply(text=text, asks=tuple(asks), usage=_tokens(spent)))
     replies += _runaway() if calls.endless else ()
     if end is not None:
         error = "the model is down" if end == RAISES else None
         replies.append(Reply(text="" if error else end, error=error, usage=_tokens(last)))
     return tuple(replies)
+
+
+def _id(calls: _Calls, before: Sequence[Ask], entry: int, outcome: int, number: int) -> str:
+    """The id of a call, behind those `before` it in its turn: that of the last one, what the call is, or its number."""
+    tool, known = POOLS[calls.pool][entry][0], f"id_{entry}_{outcome}"
+    if calls.shared and before and calls.can_be(before[-1].id, tool, outcome):
+        return before[-1].id
+    name = known if calls.again and known not in {ask.id for ask in before} else f"call_{number}"
+    calls.outcomes[name, tool] = outcome
+    return name
 
 
 def _turn(draws: Draws, pool: int) -> tuple[str, tuple[int, int], list[tuple[int, int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -189,6 +189,16 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "a call again in the next turn": lambda it: any(
         set(map(shown, one.asks)) & set(map(shown, two.asks))
         for one, two in zip(turns(it), turns(it)[1:], strict=False)
+    ),
+    "two calls of a turn under one id": any_turn(lambda turn: len({ask.id for ask in turn.asks}) < len(turn.asks)),
+    "a call twice in a turn under one id": any_turn(
+        lambda turn: len({(ask.id, shown(ask)) for ask in turn.asks}) < len(turn.asks)
+    ),
+    "two tools under one id, of which one fails": any_turn(
+        lambda turn: any(
+            one.id == two.id and one.name != two.name and (one.outcome, two.outcome) == ("ok", "failed")
+            for one, two in pairwise(turn.asks)
+        )
     ),
     "a call again under its id": again(lambda one, two: one.id == two.id),
     "a call again under another id": again(lambda one, two: one.id != two.id),
