@@ -30,7 +30,7 @@ installed_from = cksum pyproject.toml
 
 .PHONY: help
 help: ## what can be made
-	@sed -n 's/^\([.a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 10
+	@sed -n 's/^\([.a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
 
 .PHONY: check
 check: venv ## of each profile: the suite on the reference loop, then every mutant against the suite
@@ -71,6 +71,10 @@ soak: venv ## of each profile, the mutants twenty times in a row, each time with
 .PHONY: matrix
 matrix: venv ## record the kill matrix anew, after a change of checks or mutants
 	"$(VENV)/bin/python" -m looptck_mutants.matrix
+
+.PHONY: matrix-test
+matrix-test: venv ## hold every mutant beside the recorded kill matrix; `make test` does so with a third of them
+	"$(VENV)/bin/python" -m pytest -q --every-mutant tests/mutants/test_patches.py
 
 .PHONY: systematic
 systematic: venv ## of each profile, the mutants that mutmut makes: each is killed, or explained in the triage file

@@ -29,6 +29,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What takes long is done in part, unless it is asked for."""
+    parser.addoption("--every-mutant", action="store_true", help="hold every mutant beside the recorded kill matrix")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Where this process runs the tests itself, see to what is measured of it."""
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses")

@@ -52,7 +52,7 @@ class PatchSet:
         return load(patches_of(self.profile) / mutant.patch)
 
 
-def report_of(profile: str) -> MutantsReport:
-    """Every mutant of a profile against every check; for a process that has imported the reference nowhere."""
+def report_of(profile: str, every: int) -> MutantsReport:
+    """One in `every` mutants of a profile against every check; for a process that has not imported the reference."""
     harness = Harness(reference_project(profile), SEED)
-    return harness.run(mutants_of(profile), harness.baseline(), lambda _report: None)
+    return harness.run(mutants_of(profile)[::every], harness.baseline(), lambda _report: None)

@@ -111,27 +111,35 @@ def test_a_patch_is_small_and_fits_the_installed_reference(patches: PatchSet, mu
 
 @pytest.fixture(scope="module", params=PATCH_SETS, ids=lambda patches: patches.profile)
 def tested(request: pytest.FixtureRequest, lean: Lean) -> tuple[PatchSet, MutantsReport]:
-    """The mutants of a profile, each against every check, once for all tests of this file."""
+    """A third of the mutants of a profile, or all, each against every check, once for all tests of this file."""
     patches: PatchSet = request.param
-    return patches, lean(report_of, patches.profile)
+    return patches, lean(report_of, patches.profile, 1 if request.config.getoption("every_mutant") else 3)
 
 
 def test_every_mutant_is_killed_by_its_own_check(tested: tuple[PatchSet, MutantsReport]) -> None:
     patches, report = tested
     away = {mutant.id: mutant for mutant in report.mutants if mutant.verdict != "killed"}
     assert away == {}
-    assert report.counts.killed == len(patches.mutants)
-
-
-def test_every_check_fails_on_at_least_one_mutant(tested: tuple[PatchSet, MutantsReport]) -> None:
-    patches, report = tested
-    failed = {check for mutant in report.mutants for check in mutant.killed_by}
-    assert failed == set(patches.checks)
+    assert len(patches.mutants) <= 3 * report.counts.killed
 
 
 def test_the_recorded_matrix_is_what_the_mutants_fail(tested: tuple[PatchSet, MutantsReport]) -> None:
     patches, report = tested
-    assert out_of_date(matrix_of(patches.profile), report) == [], "python -m looptck_mutants.matrix records it anew"
+    ran = {mutant.id for mutant in report.mutants}
+    matrix = matrix_of(patches.profile)
+    of_these = matrix.model_copy(update={"mutants": [one for one in matrix.mutants if one.id in ran]})
+    assert out_of_date(of_these, report) == [], "python -m looptck_mutants.matrix records it anew"
+
+
+@each_set
+def test_every_mutant_is_recorded(patches: PatchSet) -> None:
+    assert [one.id for one in matrix_of(patches.profile).mutants] == [mutant.id for mutant in patches.mutants]
+
+
+@each_set
+def test_every_check_fails_on_at_least_one_mutant(patches: PatchSet) -> None:
+    failed = {check for one in matrix_of(patches.profile).mutants for check in one.failed}
+    assert failed == set(patches.checks)
 
 
 def test_the_baseline_judges_every_check(tested: tuple[PatchSet, MutantsReport]) -> None:
