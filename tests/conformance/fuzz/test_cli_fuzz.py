@@ -91,9 +91,9 @@ def test_a_place_that_cannot_be_written_is_said_in_a_line(looptck: Any, tmp_path
 def test_a_loop_that_spins_is_incomplete(looptck: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("looptck.fuzz.search.PATIENCE", 4)
     monkeypatch.setattr(isolate, "GRACE", 10.0)  # to import it; where a loop gives turns nobody waits for so long
-    ran = looptck("fuzz", bad("spins_politely"), "--examples", "60", "--seed", "3", "--limit", str(LIMIT / 8))
+    ran = looptck("fuzz", bad("spins_politely"), "--examples", "60", "--seed", "3", "--limit", str(LIMIT / 4))
     assert ran.code == 2
-    assert "the real-time limit passed before the run ended" in ran.out
+    assert "the real-time limit passed " in ran.out
     assert [file.name for file in Path("looptck.found").iterdir()] == ["ag03-limit.json"]
     assert " scenario(s) used up their limit, those of shrinking too\n" in ran.out
     assert shown(ran.out).startswith(f"INCOMPLETE {bad('spins_politely')} against ag03: limit, first in scenario ")

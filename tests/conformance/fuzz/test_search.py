@@ -9,12 +9,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.conformance.commands import GRACE, LIMIT, bad
+from tests.conformance.commands import GRACE, bad
 from tests.conformance.fuzz.loops import AG03, CAP, LEAKS, NO_OPTIONS, NO_SYSTEM, loader, planted
 from tests.conformance.implementations_harness import ROOT
 
 from looptck import isolate
-from looptck.fuzz import observing
 from looptck.fuzz import search as searching
 from looptck.fuzz.observing import Observer
 from looptck.fuzz.search import PATIENCE, Found, Search, keeping_nothing, search
@@ -53,9 +52,42 @@ class Told:
         self._observer.close()
 
 
-def found_in(target: str, limit: float = 5, **plan: Any) -> Found:
-    with keeping_nothing(), closing(Told(target, limit)) as told:
+class UsesUp(Told):
+    """The reference; where `over` says so of a scenario, and of whether it is in a hurry, that one uses up its limit.
+
+    Nobody waits for it: what is slow on a busy machine is no scenario that `over` means.
+    """
+
+    def __init__(self, over: Callable[[Scenario, bool], bool]) -> None:
+        super().__init__()
+        self._over, self._hurried = over, False
+
+    def observe(self, scenario: Scenario) -> Any:
+        return self._seen(scenario, super().observe)
+
+    def afresh(self, scenario: Scenario) -> Any:
+        return self._seen(scenario, super().afresh)
+
+    def hurry(self, *, on: bool) -> None:
+        self._hurried = on
+
+    def _seen(self, scenario: Scenario, observe: Callable[[Scenario], Any]) -> Any:
+        if self._over(scenario, self._hurried):
+            return AG03.observation(scenario.name, died=AG03.over_limit, blame="limit")
+        return observe(scenario)
+
+
+def one_slot(scenario: Scenario) -> bool:
+    return scenario.options.max_parallel_tools == 1 and any(scenario.calls())
+
+
+def found_by(told: Told, **plan: Any) -> Found:
+    with keeping_nothing(), closing(told):
         return search(AG03, told, Search(**{"seed": 1, "examples": 100, **plan}))
+
+
+def found_in(target: str, limit: float = 5, **plan: Any) -> Found:
+    return found_by(Told(target, limit), **plan)
 
 
 def test_what_is_too_open_to_be_judged_is_no_mistake_and_hurries_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,16 +174,15 @@ def test_a_loop_that_ends_its_process_crashes() -> None:
 
 
 def test_a_loop_that_spins_is_not_judged_and_that_shrinks() -> None:
-    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60, seed=2)
+    found = found_by(UsesUp(lambda scenario, _hurried: one_slot(scenario)), examples=60)
     assert {(name, one.level) for name, one in found.failures.items()} == {("limit", "incomplete")}
     assert 1 < found.unjudged <= PATIENCE
     assert found.failures["limit"].size() < found.sure["limit"].size()
 
 
-def test_what_only_a_hurry_takes_for_a_run_without_an_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_a_hurry_takes_for_a_run_without_an_end_is_none() -> None:
     # The first, larger one is what remains where the smallest ends when it has all of its time.
-    monkeypatch.setattr(observing, "HURRIED", 0.0001)
-    found = found_in(bad("spins_politely"), LIMIT / 8, examples=60)
+    found = found_by(UsesUp(lambda scenario, hurried: hurried or one_slot(scenario)), examples=60)
     assert found.failures["limit"] is found.sure["limit"]
 
 
