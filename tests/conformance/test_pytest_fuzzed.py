@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Any
+
 import pytest
 from tests.conformance.pytest_runs import BROKEN, EXAMPLES, outcomes, suite
 
+from looptck.fuzz.observing import Observer
 from looptck.fuzz.saved import FOLDER
 from looptck.pytest_suite import settings
 
@@ -28,6 +32,22 @@ def test_what_it_finds_fails_is_told_and_kept(pytester: pytest.Pytester) -> None
     assert "breaks tool-call-budget" in text
     assert f"again: looptck replay {BROKEN}" in text
     assert "Traceback" not in text
+
+
+def test_what_it_had_found_is_kept_where_the_run_is_interrupted(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observe, numbers = Observer.observe, count(1)
+
+    def observed(self: Observer, scenario: Any) -> Any:
+        if next(numbers) == 100:
+            raise KeyboardInterrupt
+        return observe(self, scenario)
+
+    monkeypatch.setattr(Observer, "observe", observed)
+    with pytest.raises(KeyboardInterrupt):
+        suite(pytester, "--loop-fuzz=1000", "-k", "fuzz/as-predicted", loop=BROKEN)
+    assert (pytester.path / FOLDER / "ag03-tool-call-budget.json").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_a_line(pytester: pytest.Pytester) -> None:

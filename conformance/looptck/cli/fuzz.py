@@ -72,6 +72,8 @@ def fuzz(
     with redirect_stdout(sys.stderr) if outputs.quiet else nullcontext():  # what a loop prints here is no JSON
         report = _fuzz(loop, profile, plan, _Way(isolation, limit, save, quiet=outputs.quiet))
     outputs.write(json=report.model_dump_json(by_alias=True, indent=1))
+    if report.interrupted:
+        raise KeyboardInterrupt  # what was found is kept and told, and the command ends as one that was interrupted
     return report.exit_code()
 
 
@@ -113,7 +115,6 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
 
     from looptck.describe import describe  # noqa: PLC0415 - likewise
     from looptck.fuzz.report import refused, report_of  # noqa: PLC0415 - likewise
-    from looptck.fuzz.search import keeping_nothing, search  # noqa: PLC0415 - likewise
     from looptck.fuzz.telling import tell  # noqa: PLC0415 - likewise
     from looptck.profile import profile_of  # noqa: PLC0415 - likewise
     from looptck.target import Loader  # noqa: PLC0415 - likewise
@@ -127,18 +128,29 @@ def _fuzz(target: Target, name: str, plan: Search, way: _Way) -> FuzzReport:
     if description.refused:
         typer.echo(f"looptck: {one_line(description.refused)}", err=True)
         return refused(target.text, name, plan, description.refused)
-    plan = replace(plan, lacks=frozenset(description.lacks))
-    with (
-        keeping_nothing(),
-        insisting() if way.isolation == "none" else nullcontext(),
-        closing(way.observing(profile, load)) as observing,
-        _progress(shown=way.isolation != "none") as told,
-    ):
-        found = search(profile, observing, plan, told)
+    found = _found(profile, load, replace(plan, lacks=frozenset(description.lacks)), way)
     files = _saved(found, name, way)
     report = report_of(target.text, name, plan, found, files, time.perf_counter() - begun)
     tell(out, report, found, profile, way.isolation, way.limit)
     return report
+
+
+def _found(profile: Profile, load: Callable[[], Any], plan: Search, way: _Way) -> Found:
+    """Search; what was found until somebody interrupted it, too."""
+    from looptck.fuzz.search import Found, keeping_nothing, search  # noqa: PLC0415 - likewise
+
+    found = Found()
+    try:
+        with (
+            keeping_nothing(),
+            insisting() if way.isolation == "none" else nullcontext(),
+            closing(way.observing(profile, load)) as observing,
+            _progress(shown=way.isolation != "none") as told,
+        ):
+            search(profile, observing, plan, told, found)
+    except KeyboardInterrupt:
+        found.interrupted = True
+    return found
 
 
 @contextmanager

@@ -102,7 +102,8 @@ class Observer:
         self._asked = _Asked(profile)
         self._batch = Batch(0, load, self._asked, profile)
         self._usual = self._limit = limit
-        self._grace = isolate.GRACE
+        self._ending = _ENDING
+        self._importing: float | None = None
         self._child: Child | None = None
         self._sink: int | None = None
         self._observing = self._in_children()
@@ -113,13 +114,13 @@ class Observer:
             self._renew()
         self._asked.scenarios.append(scenario)
         if self._child is not None and self._sink is not None:
-            self._child.deadline = children.now() + self._limit + _ENDING  # it has loaded the target
+            self._child.deadline = children.now() + self._limit + self._ending  # it has loaded the target
             with contextlib.suppress(BrokenPipeError):  # it is gone: the next is told anew
                 _tell(self._sink, self._asked.profile, scenario)
         fresh, begun = self._child is None, children.now()
         _, _, observation = next(self._observing)
         if fresh and observation.died is None:  # how long the import takes is known now
-            self._grace = min(isolate.GRACE, _ENDING + 4 * (children.now() - begun))
+            self._importing = children.now() - begun
         return observation
 
     def afresh(self, scenario: Any) -> Any:
@@ -130,6 +131,7 @@ class Observer:
     def hurry(self, *, on: bool) -> None:
         """See `Observing`. It holds from the next child on: what used up its limit has ended this one."""
         self._limit = min(self._usual, HURRIED) if on else self._usual
+        self._ending = HURRIED if on else _ENDING
 
     def close(self) -> None:
         """End the child."""
@@ -161,11 +163,15 @@ class Observer:
         finally:
             os.close(source)
             self._asked.source = None
-        self._child = Child(batch, place, *fork, seal, children.now() + self._limit + self._grace)
+        self._child = Child(batch, place, *fork, seal, children.now() + self._limit + self._grace())
         for scenario in self._asked.scenarios[place:]:
             with contextlib.suppress(BrokenPipeError):  # it is gone already, which is seen where it is waited for
                 _tell(sink, self._asked.profile, scenario)
         return self._child
+
+    def _grace(self) -> float:
+        """The time that a child has beyond the limit of its first scenario: what its import took, several times."""
+        return isolate.GRACE if self._importing is None else min(isolate.GRACE, self._ending + 4 * self._importing)
 
     def _forget(self) -> None:
         self._child = None
@@ -175,7 +181,8 @@ class Observer:
 
 
 HURRIED = 0.5
-"""Seconds that a scenario has in a hurry: a correct run takes milliseconds, and one that hangs is tried many times."""
+"""Seconds that a scenario has in a hurry, and beyond them a child to give it up: a correct run takes milliseconds, and
+one that hangs is tried many times."""
 _ENDING = 2.0
 """Seconds beyond its limit that a child has to give up a run by itself."""
 _KEPT = 1_000

@@ -33,7 +33,7 @@ class FuzzReport(Data):
     """A whole search. `rate` is scenarios a second, `should` counts what broke of good sense alone.
 
     `first` is the number of the first scenario that failed. `unsteady` scenarios differed behind others and not alone,
-    `unjudged` ones used up their limit.
+    `unjudged` ones used up their limit, at too many of which the search `gave_up`.
     """
 
     schema_name: Literal["looptck-fuzz-1"] = Field(default="looptck-fuzz-1", alias="schema")
@@ -47,6 +47,8 @@ class FuzzReport(Data):
     seconds: float
     rate: float
     timed_out: bool = False
+    gave_up: bool = False
+    interrupted: bool = False
     first: int | None = None
     failures: list[Failure] = Field(default_factory=list)
     should: dict[str, int] = Field(default_factory=dict)
@@ -71,12 +73,13 @@ class FuzzReport(Data):
                 f"{self.leaked}: state that outlives a run"
             )
         if self.unjudged:
-            said.append(f"{self.unjudged} scenario(s) used up their limit, those of shrinking too")
+            ended = "; the search ended there" if self.gave_up else ""
+            said.append(f"{self.unjudged} scenario(s) used up their limit, those of shrinking too{ended}")
         if self.skipped:
             said.append(f"{self.skipped} scenario(s) were left out: they ask for what the loop lacks")
         broken = [one.broken for one in self.failures]
         what = f"{', '.join(broken)}, first in scenario {self.first}; " if broken else ""
-        ended = ", its time was up" if self.timed_out else ""
+        ended = ", its time was up" if self.timed_out else ", interrupted" if self.interrupted else ""
         said.append(
             f"{self.verdict.upper()} {one_line(self.target)} against {self.profile}: {what}{self.examples} scenarios "
             f"in {self.seconds:.1f} s ({self.rate:.0f}/s, seed {self.seed}{ended})"
@@ -115,6 +118,8 @@ def report_of(
         seconds=round(seconds, 3),
         rate=round(found.examples / seconds, 1),
         timed_out=found.timed_out,
+        gave_up=found.gave_up,
+        interrupted=found.interrupted,
         first=found.first,
         failures=failures,
         should=found.should,
@@ -138,10 +143,15 @@ def _failure(broken: str, judged: Any, file: str) -> Failure:
 
 
 def _verdict(found: Found) -> Verdict:
-    """A fault before what could not be judged, that before a failure; good sense decides nothing."""
+    """A fault before what could not be judged, that before a failure; good sense decides nothing.
+
+    A search that was interrupted before anything failed has not seen what it was to see.
+    """
     levels = {judged.level for judged in found.failures.values()}
     if "fault" in levels:
         return "fault"
     if "incomplete" in levels or found.unsteady or not found.examples:
         return "incomplete"
-    return "fail" if "must" in levels else "pass"
+    if "must" in levels:
+        return "fail"
+    return "incomplete" if found.interrupted else "pass"

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 DEFAULT_EXAMPLES = 1_000
 WITHOUT_END = 10**9
 """Examples of a search that only its time ends."""
-
-
 PATIENCE = 25
-"""Scenarios that may use up their limit of time before a search ends: shrinking one takes a few dozen."""
+"""Scenarios that may use up their limit of time before a search ends: shrinking one of them takes a few dozen."""
 SHRINKS = 5_000
 """How often the failures of a search may shrink, all together: each does so a hundred times, a byte at a time.
 
@@ -56,7 +54,8 @@ class Found:
     `leaked` what that was first.
     `examples` counts all scenarios that were observed, those of shrinking too, `skipped` those that ask for a feature
     which the loop lacks; `first` is the number of the first that failed. `unjudged` counts those that used up their
-    limit, `PATIENCE` of which end the search. `sure` are the first failures of each kind, which do not rest on others.
+    limit, `PATIENCE` of which end the search, which then `gave_up`. `sure` are the first failures of each kind, which
+    do not rest on others. Of a search that was `interrupted` failures may be larger than they had to be.
     """
 
     examples: int = 0
@@ -69,6 +68,8 @@ class Found:
     unjudged: int = 0
     sure: dict[str, Judged] = field(default_factory=dict)
     timed_out: bool = False
+    gave_up: bool = False
+    interrupted: bool = False
 
 
 class _DiffersError(Exception):
@@ -128,10 +129,17 @@ def _shrinking_all() -> AbstractContextManager[object]:
 
 
 def search(
-    profile: Profile, observing: Observing, plan: Search, progress: Callable[[Found], None] = lambda _found: None
+    profile: Profile,
+    observing: Observing,
+    plan: Search,
+    progress: Callable[[Found], None] = lambda _found: None,
+    found: Found | None = None,
 ) -> Found:
-    """Search. `progress` is called after each example. The same seed gives the same examples."""
-    found = Found()
+    """Search. `progress` is called after each example. The same seed gives the same examples.
+
+    What is found stands in `found` as soon as it is, for whoever is interrupted.
+    """
+    found = Found() if found is None else found
     phases = (Phase.generate, Phase.shrink) if plan.shrink else (Phase.generate,)
 
     @seeded(plan.seed)
@@ -184,8 +192,8 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     if scenario.features() & plan.lacks:
         found.skipped += 1
         return
-    found.examples += 1
     judged = judge_one(profile, scenario, observing.observe(scenario))
+    found.examples += 1
     if judged.differs and judged.broken not in found.sure and (judged.level != "should" or plan.should):
         behind, judged = judged, judge_one(profile, scenario, observing.afresh(scenario))
         if not judged.differs:
@@ -200,7 +208,8 @@ def _example(profile: Profile, observing: Observing, plan: Search, found: Found,
     if judged.level == "incomplete" and judged.broken != OPEN:
         found.unjudged += 1
         observing.hurry(on=True)
-    if plan.one or found.unjudged >= PATIENCE:
+    found.gave_up = found.unjudged >= PATIENCE
+    if plan.one or found.gave_up:
         raise _Enough
     raise _kind(judged.broken)(judged.broken)
 

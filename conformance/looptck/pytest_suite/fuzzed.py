@@ -12,7 +12,7 @@ import pytest
 from looptck.fuzz.observing import Here, Observer
 from looptck.fuzz.report import report_of
 from looptck.fuzz.saved import FOLDER
-from looptck.fuzz.search import Search, search
+from looptck.fuzz.search import Found, Search, search
 from looptck.fuzz.telling import keep, tell
 from looptck.pytest_suite.items import CheckError, NotJudgedError
 from looptck.pytest_suite.suite import WIDTH, own_warnings
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from looptck.fuzz.report import FuzzReport
-    from looptck.fuzz.search import Found
     from looptck.pytest_suite.suite import Suite
     from looptck.report.model import Isolation
 
@@ -47,16 +46,25 @@ class FuzzItem(pytest.Item):
         here = suite.isolation == "none"
         plan = Search(with_.seed, with_.fuzz, lacks=frozenset(suite.description.lacks))
         with own_warnings(), closing((Here if here else Observer)(suite.profile, suite.load, with_.limit)) as observing:
-            found = search(suite.profile, observing, plan)
-        try:
-            files = keep(found, suite.profile.name, self.config.rootpath / FOLDER)
-        except OSError as error:
-            why = f"{FOLDER} beside the ini file cannot be written: {error.strerror}"
-            raise NotJudgedError(why, why) from None
+            found = Found()
+            try:
+                search(suite.profile, observing, plan, found=found)
+            except KeyboardInterrupt:
+                self._kept(found)  # pytest ends here, and tells nothing of an item that it was in
+                raise
+        files = self._kept(found)
         report = report_of(suite.name, suite.profile.name, plan, found, files, time.perf_counter() - begun)
         if report.verdict != "pass":
             kind = CheckError if report.verdict == "fail" else NotJudgedError
             raise kind(report.lines()[-1], self._told(report, found))
+
+    def _kept(self, found: Found) -> dict[str, str]:
+        """The files of what failed, by what broke. Raises `NotJudgedError` where they cannot be written."""
+        try:
+            return keep(found, self.suite.profile.name, self.config.rootpath / FOLDER)
+        except OSError as error:
+            why = f"{FOLDER} beside the ini file cannot be written: {error.strerror}"
+            raise NotJudgedError(why, why) from None
 
     def _told(self, report: FuzzReport, found: Found) -> str:
         from rich.console import Console  # noqa: PLC0415 - only for a failure

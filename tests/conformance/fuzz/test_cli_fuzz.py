@@ -7,7 +7,7 @@ import sys
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conformance.commands import LIMIT, bad
@@ -17,7 +17,11 @@ from tests.conformance.implementations_harness import forget_import
 from looptck import isolate
 from looptck.cli import fuzz as fuzzing
 from looptck.fuzz import search as searching
+from looptck.fuzz.observing import Observer
 from looptck.fuzz.report import FuzzReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ADAPTER = """
 import looptck_reference
@@ -73,6 +77,45 @@ def test_what_fails_is_told_kept_and_can_be_run_again(looptck: Any, tmp_path: Pa
     assert looptck("replay", "reference", kept).code == 0
 
 
+@pytest.fixture
+def interrupted_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Somebody presses Ctrl-C at that observation."""
+    observe, numbers = Observer.observe, count(1)
+
+    def at(number: int) -> None:
+        def observed(self: Observer, scenario: Any) -> Any:
+            if next(numbers) == number:
+                raise KeyboardInterrupt
+            return observe(self, scenario)
+
+        monkeypatch.setattr(Observer, "observe", observed)
+
+    return at
+
+
+def test_what_was_found_before_somebody_interrupted_it_is_kept_and_told(
+    looptck: Any, tmp_path: Path, interrupted_at: Callable[[int], None]
+) -> None:
+    target = planted(tmp_path, made=CAP)
+    interrupted_at(100)
+    ran = looptck("fuzz", target, "--examples", "1000", "--seed", "1", "--json", "all.json")
+    assert (ran.code, ran.err) == (130, "looptck: interrupted\n")
+    assert "again: looptck replay " in ran.out
+    assert shown(ran.out).startswith(f"FAIL {target} against ag03: iteration-cap, first in scenario ")
+    assert shown(ran.out).endswith(" 99 scenarios, seed 1, interrupted)")
+    assert Path("looptck.found/ag03-iteration-cap.json").exists()
+    assert json.loads(Path("all.json").read_text())["interrupted"] is True
+
+
+def test_a_search_that_was_interrupted_before_anything_failed_passes_nothing(
+    looptck: Any, interrupted_at: Callable[[int], None]
+) -> None:
+    interrupted_at(5)
+    ran = looptck("fuzz", "reference", "--seed", "1")
+    assert (ran.code, ran.err) == (130, "looptck: interrupted\n")
+    assert shown(ran.out) == "INCOMPLETE reference against ag03: 4 scenarios, seed 1, interrupted)"
+
+
 def test_where_it_is_kept_can_be_said(looptck: Any, tmp_path: Path) -> None:
     target = planted(tmp_path, made=NO_SYSTEM)
     ran = looptck("fuzz", target, "--examples", "20", "--seed", "1", "--save", "mine/here")
@@ -95,7 +138,7 @@ def test_a_loop_that_spins_is_incomplete(looptck: Any, monkeypatch: pytest.Monke
     assert ran.code == 2
     assert "the real-time limit passed " in ran.out
     assert [file.name for file in Path("looptck.found").iterdir()] == ["ag03-limit.json"]
-    assert " scenario(s) used up their limit, those of shrinking too\n" in ran.out
+    assert "4 scenario(s) used up their limit, those of shrinking too; the search ended there\n" in ran.out
     assert shown(ran.out).startswith(f"INCOMPLETE {bad('spins_politely')} against ag03: limit, first in scenario ")
 
 
