@@ -102,7 +102,7 @@ def test_what_was_found_before_somebody_interrupted_it_is_kept_and_told(
     assert (ran.code, ran.err) == (130, "looptck: interrupted\n")
     assert "again: looptck replay " in ran.out
     assert shown(ran.out).startswith(f"FAIL {target} against ag03: iteration-cap, first in scenario ")
-    assert shown(ran.out).endswith(" 99 scenarios, seed 1, interrupted)")
+    assert shown(ran.out).endswith(", seed 1, interrupted)")
     assert Path("looptck.found/ag03-iteration-cap.json").exists()
     assert json.loads(Path("all.json").read_text())["interrupted"] is True
 
