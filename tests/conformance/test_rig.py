@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from looptck.observe.rig import Rig
-from looptck.scenario import Call, Invocation, Said, Scenario
-from looptck_fakes import ToolEnded
+from looptck.scenario import Call, Invocation, Said, Scenario, Turn
+from looptck_fakes import ModelAnswered, ModelAsked, ToolEnded
 
 CALLS = tuple(Call(id=f"call_{number}", name="look_up") for number in range(3))
 WAITING = Call(id="call_3", name="send", verdict="need_approval", marker="approve")
@@ -43,6 +43,38 @@ def test_calls_that_the_input_leaves_open_are_waited_for() -> None:
 def test_an_approved_call_is_waited_for_and_another_is_not() -> None:
     assert rig_of(PROPOSED).target_in_flight() == 3
     assert rig_of(PROPOSED, approvals=("approve",)).target_in_flight() == 4
+
+
+def asked(*turns: Turn, before: tuple[Said, ...] = ()) -> Rig:
+    """The rig of a run whose model has given the first of these turns, behind an input."""
+    rig = Rig(Scenario(name="s", invocations=(Invocation(messages=before, turns=turns),)))
+    rig.begin([0])
+    rig.given[0] = [said.message() for said in before]
+    reply(rig, 0)
+    return rig
+
+
+def reply(rig: Rig, number: int) -> None:
+    """The model is asked, and gives its next turn."""
+    rig.recorder.add(lambda at: ModelAsked(at, number, "0", (), (), {}))
+    rig.recorder.add(lambda at: ModelAnswered(at, number, "whole"))
+
+
+def test_what_a_loop_has_not_called_by_the_next_reply_is_not_waited_for() -> None:
+    # A loop that leaves a partly answered turn alone took a second for each tool that was the last of its turn.
+    rig = asked(Turn(calls=CALLS[2:]), before=(Said(role="assistant", calls=CALLS), *answers(1)))
+    assert rig.target_in_flight() == 1
+    rig.recorder.add(partial(ended, 0))
+    assert rig.target_in_flight() == 0
+
+
+def test_what_did_not_come_for_a_long_time_is_not_waited_for_again_in_its_turn() -> None:
+    rig = asked(Turn(calls=CALLS), Turn(calls=CALLS[:2]))
+    assert rig.target_in_flight() == 3
+    rig.conclude()
+    assert rig.target_in_flight() == 0, "nothing is held, so all three were missing"
+    reply(rig, 1)
+    assert rig.target_in_flight() == 2
 
 
 def test_what_ended_in_an_earlier_invocation_is_not_counted() -> None:

@@ -241,6 +241,8 @@ class _Drive:
         held = self.rig.tool_stage.held
         if held:
             self.levels.append(len(held))
+            if self._patience() == LONG:
+                self.rig.conclude()
             order = {key_of(call.call()): number for number, call in enumerate(self.rig.scenario.calls())}
             by_call = sorted(held, key=lambda item: order.get(key_of(normal.call(item.key)), -1))
             self.rig.tool_stage.release(by_call[-1 if self.rig.scenario.finish == "last" else 0])

@@ -63,7 +63,8 @@ class Rig:
         self.scripted: list[BaseException] = []
         self.active: list[int] = []
         self.given: dict[int, Sequence[Message]] = {}
-        self._ended_before = 0
+        self._counted_from = 0
+        self._not_coming: tuple[int, int] = (0, 0)
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
         self._calls = {key_of(call.call()): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
@@ -112,27 +113,53 @@ class Rig:
     def begin(self, group: list[int]) -> None:
         """From now on these invocations are made, at once."""
         self.active = group
-        self._ended_before = len(self.recorder.of(ToolEnded))
+        self._counted_from = len(self.recorder)
 
     def target_in_flight(self) -> int:
         """How many tools a loop that uses all its slots has in flight now: what a lower bound waits for."""
         bound = self.scenario.options.max_parallel_tools or DEFAULT_MAX_PARALLEL_TOOLS
+        since, not_coming = self._turn_began(), 0
+        if since == self._not_coming[0]:
+            not_coming = self._not_coming[1]
         calls = sum(self._may_run(place, call) for place in self.active for call in self._dispatched(place))
-        return min(bound, calls - len(self.recorder.of(ToolEnded)) + self._ended_before)
+        ended = sum(record.at >= since for record in self.recorder.of(ToolEnded))
+        return min(bound, calls - ended - not_coming)
+
+    def conclude(self) -> None:
+        """No more tools came, for a long time: those that were missing are not waited for again in this turn.
+
+        A loop may answer a call itself, or leave it open.
+        """
+        missing = self.target_in_flight() - len(self.tool_stage.held)
+        if missing > 0:
+            since = self._turn_began()
+            before = self._not_coming[1] if since == self._not_coming[0] else 0
+            self._not_coming = (since, before + missing)
+
+    def _turn_began(self) -> int:
+        """The place in the log from which what ended is of the present turn; of runs at once all turns are one."""
+        if len(self.active) > 1:
+            return self._counted_from
+        replies = (record.at for place in self.active for record in self._replies(place))
+        return max(replies, default=self._counted_from)
 
     def _dispatched(self, place: int) -> list[ToolCall]:
-        """The calls that an invocation has come to: those that its input leaves open, and those of its replies."""
-        turns = self.scenario.invocations[place].turns[: self._answered(place)]
-        return [*open_calls(self.given.get(place, ())), *(call.call() for turn in turns for call in turn.calls)]
+        """The calls that an invocation has come to: of its last reply or, before one, those its input leaves open.
+
+        What a loop has not called by the next reply it will not call any more. Of runs at once it is all so far.
+        """
+        turns = [[call.call() for call in turn.calls] for turn in self.scenario.invocations[place].turns]
+        so_far = [open_calls(self.given.get(place, ())), *turns[: len(self._replies(place))]]
+        return so_far[-1] if len(self.active) == 1 else [call for turn in so_far for call in turn]
 
     def _may_run(self, place: int, call: ToolCall) -> bool:
         known, approvals = self._calls.get(key_of(call)), self.scenario.invocations[place].approvals or ()
         verdict = known.verdict if known is not None and self.scenario.gate else "allow"
         return verdict == "allow" or (verdict == "need_approval" and known is not None and known.marker in approvals)
 
-    def _answered(self, place: int) -> int:
+    def _replies(self, place: int) -> list[ModelAnswered]:
         asked = {record.number for record in self.recorder.of(ModelAsked) if record.script == str(place)}
-        return sum(record.number in asked for record in self.recorder.of(ModelAnswered))
+        return [record for record in self.recorder.of(ModelAnswered) if record.number in asked]
 
     def _runner(self, place: int, invocation: Invocation) -> RecordingRunner | None:
         runner: RecordingRunner
