@@ -8,6 +8,7 @@ another process, and can be kept in a file. Only options that a scenario sets ar
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -235,13 +236,26 @@ def load_scenario(text: str, source: str, read: Callable[[str], Any] = Scenario.
     Raises `ScenarioError` naming `source` and the path of the first bad key.
     """
     try:
-        return read(text)
+        scenario = read(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = ".".join(_printable(part) for part in first["loc"]) or "the file"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         msg = f"{source}: {path}: {first['msg']}{more}"
         raise ScenarioError(msg) from None
+    json.loads(text, object_pairs_hook=partial(_once, source))
+    return scenario
+
+
+def _once(source: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys come once each; of two that are the same the last would win unseen."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            msg = f"{source}: {_printable(key)}: it comes twice in one object"
+            raise ScenarioError(msg)
+        found[key] = value
+    return found
 
 
 def _printable(part: int | str) -> str:

@@ -120,7 +120,7 @@ def check(
     outputs = Outputs(json=json, junit=junit, html=html, folder=report, github=output_format == "github")
     outputs.look()
     number, pinned = drawn(seed), pinned_of(profile, requirements)
-    own, files = of_files(profile, in_folder(scenarios)) if scenarios is not None else (None, {})
+    own, files = of_files(profile, in_folder(scenarios, profile)) if scenarios is not None else (None, {})
     known = known_of(known_failures, profile, None if own is None else files)
     plan = Plan(profile, number, isolation, jobs, limit, pinned, known, files)
     chosen = chosen_of(profile, select, number, own, sweep=crash_sweep)

@@ -5,11 +5,13 @@ The kit is imported within the functions: `looptck --help` needs none of it.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import typer
 
 from looptck.cli import UsageError
 from looptck.cli.options import named
+from looptck.report.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -40,44 +42,35 @@ def known_of(place: str | None, profile: str, files: Collection[str] | None) -> 
         raise UsageError(f"--known-failures {error}") from None
 
 
-def in_folder(folder: str) -> list[Path]:
-    """The scenario files of a folder. Raises `UsageError`."""
-    from looptck.oracle.scenarios import files_in  # noqa: PLC0415 - see above
+def in_folder(folder: str, profile: str) -> list[Path]:
+    """The scenario files of a folder; those of another profile are left out, and that is said. Raises `UsageError`."""
+    from looptck.profile import profile_of  # noqa: PLC0415 - see above
     from looptck.scenario import ScenarioError  # noqa: PLC0415 - see above
+    from looptck.scenario_files import files_in  # noqa: PLC0415 - see above
 
     named("--scenarios", folder)
     try:
-        return files_in(folder)
+        files, others = files_in(folder, profile_of(profile))
     except ScenarioError as error:
         raise UsageError(f"--scenarios {error}") from None
+    if others:
+        names = ", ".join(file.name for file in others)
+        typer.echo(f"looptck: --scenarios {folder}: left out, as of another profile: {one_line(names)}", err=True)
+    return files
 
 
 def of_files(profile: str, files: Sequence[Path]) -> tuple[ChosenTest, dict[str, str]]:
     """The test of scenario files, and their names by the ids of their checks. Raises `UsageError`."""
-    from looptck.oracle import scenarios  # noqa: PLC0415 - see above
+    from looptck.oracle.scenarios import chosen  # noqa: PLC0415 - see above
     from looptck.profile import profile_of  # noqa: PLC0415 - see above
     from looptck.scenario import ScenarioError  # noqa: PLC0415 - see above
+    from looptck.scenario_files import load  # noqa: PLC0415 - see above
 
     try:
-        found = scenarios.load(profile_of(profile), files)
+        found = load(profile_of(profile), files)
     except ScenarioError as error:
-        raise UsageError(f"{error}{_instead(profile, files)}") from None
-    return scenarios.chosen(profile_of(profile), found), dict(zip(found, map(str, files), strict=True))
-
-
-def _instead(profile: str, files: Sequence[Path]) -> str:
-    """What would do where these files cannot be read as scenarios of the profile."""
-    from looptck.oracle import scenarios  # noqa: PLC0415 - see above
-    from looptck.profile import PROFILES, profile_of  # noqa: PLC0415 - see above
-    from looptck.scenario import ScenarioError  # noqa: PLC0415 - see above
-
-    if any(file.is_dir() for file in files):
-        return ": name its files, or run them all with `looptck check TARGET --scenarios DIR`"
-    for other in PROFILES:
-        with suppress(ScenarioError):
-            if other != profile and scenarios.load(profile_of(other), files):
-                return f" (read as a scenario of {profile}): with --profile {other} it can be read"
-    return f" (read as a scenario of {profile})"
+        raise UsageError(str(error)) from None
+    return chosen(profile_of(profile), found), dict(zip(found, map(str, files), strict=True))
 
 
 def chosen_of(profile: str, select: str, seed: int, own: ChosenTest | None, *, sweep: bool) -> list[ChosenTest]:

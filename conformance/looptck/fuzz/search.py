@@ -140,18 +140,9 @@ def search(
     What is found stands in `found` as soon as it is, for whoever is interrupted.
     """
     found = Found() if found is None else found
-    phases = (Phase.generate, Phase.shrink) if plan.shrink else (Phase.generate,)
 
     @seeded(plan.seed)
-    @settings(
-        max_examples=plan.examples,
-        phases=phases,
-        database=None,
-        deadline=None,
-        verbosity=Verbosity.quiet,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
+    @_settings(plan)
     @given(_strategy(profile, plan))
     def example(scenario: Any) -> None:
         if plan.until is not None and time.monotonic() >= plan.until:
@@ -170,6 +161,19 @@ def search(
         del error
     _confirm(profile, observing, found)
     return found
+
+
+def _settings(plan: Search) -> settings:
+    """What hypothesis is to do: nothing that it prints, keeps or measures is for whoever fuzzes."""
+    return settings(
+        max_examples=plan.examples,
+        phases=(Phase.generate, Phase.shrink) if plan.shrink else (Phase.generate,),
+        database=None,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
 
 
 def _confirm(profile: Profile, observing: Observing, found: Found) -> None:

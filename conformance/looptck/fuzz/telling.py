@@ -10,6 +10,7 @@ from looptck.fuzz.saved import save
 from looptck.oracle import scenarios
 from looptck.report.again import replayed
 from looptck.report.console import print_failures
+from looptck.scenario_files import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +32,7 @@ def tell(out: Console, report: FuzzReport, found: Found, profile: Profile, isola
     """Print everything; `isolation` and `limit` are for the commands that repeat a failure."""
     if found.failures:
         files = [Path(one.file) for one in report.failures]
-        names = scenarios.load(profile, files)
+        names = load(profile, files)
         test = scenarios.chosen(profile, names)
         for scenario, judged in zip(test.scenarios, found.failures.values(), strict=True):
             test.observed[scenario.name] = (scenario, judged.observation)

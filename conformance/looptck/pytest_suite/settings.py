@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.util import find_spec
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 from looptck.observe import LIMIT
-from looptck.oracle.scenarios import files_in, load
 from looptck.profile import PROFILES, profile_of
 from looptck.report.excuses import KnownFailuresError, load_known
 from looptck.report.model import Isolation
 from looptck.requirements import version_asked
 from looptck.scenario import ScenarioError
+from looptck.scenario_files import files_in, load
 from looptck.suite import SEEDS
 from looptck.target import REFERENCES, UnknownTargetError, parse_target, split_target
 
@@ -182,10 +183,14 @@ def _scenarios(asked: Given | None, profile: str) -> dict[str, Path]:
     if asked is None:
         return {}
     try:
-        files = files_in(asked.file(asked.text))
-        return dict(zip(load(profile_of(profile), files), files, strict=True))
+        files, others = files_in(asked.file(asked.text), profile_of(profile))
+        found = dict(zip(load(profile_of(profile), files), files, strict=True))
     except ScenarioError as error:
         raise pytest.UsageError(f"{asked.place} {error}") from None
+    if others:
+        names = ", ".join(file.name for file in others)
+        warnings.warn(pytest.PytestWarning(f"{asked.place}: left out, as of another profile: {names}"), stacklevel=1)
+    return found
 
 
 def _fuzz(asked: Given | None) -> int:

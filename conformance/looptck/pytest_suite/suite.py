@@ -18,6 +18,7 @@ from looptck.report.again import again as repeated
 from looptck.report.again import replayed
 from looptck.report.excuses import excused, stale
 from looptck.report.text import no_commands, one_line
+from looptck.scenario_files import load
 from looptck.suite.labels import Labels
 from looptck.target import Loader
 
@@ -76,7 +77,7 @@ class Suite:
         """The tests of the specification, and that of the user's own scenarios."""
         if not self.settings.scenarios:
             return self.profile.tests
-        own = scenarios.chosen(self.profile, scenarios.load(self.profile, list(self.settings.scenarios.values())))
+        own = scenarios.chosen(self.profile, load(self.profile, list(self.settings.scenarios.values())))
         return (*self.profile.tests, own.test)
 
     def headline(self) -> str:

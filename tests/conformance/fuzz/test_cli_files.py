@@ -96,7 +96,7 @@ REFUSED = {
         ("reference", *KEPT, "--profile", "lesson4"),
         "kept/capped.json: runs: Field required",
     ),
-    "a folder": (("reference", "kept"), "kept: Is a directory: name its files, or run them all with `looptck check "),
+    "a folder": (("reference", "kept"), "kept: it is a folder: name its files, or run them all with `looptck check "),
     "not predicted": (("reference", "cancelled.json"), "cancelled.json: invocations.0.cancel: where a run is cut off"),
     "no profile": (("reference", *KEPT, "--profile", "x"), "there is no profile 'x'"),
 }
@@ -119,6 +119,13 @@ def test_a_scenario_of_another_profile_is_said_to_be_one(looptck: Any) -> None:
 
 
 # check --scenarios
+
+
+def test_a_folder_may_hold_what_was_found_in_both_profiles(looptck: Any) -> None:
+    save(Path("kept"), "lesson4-x", Metered(name="x", runs=(Task(task="go", replies=(Reply(text="Yes."),)),)))
+    ran = looptck("check", "reference", "--scenarios", "kept", "-k", "scenario/")
+    assert (ran.code, ran.last) == (0, "PASS reference against ag03: 2 pass")
+    assert ran.err == "looptck: --scenarios kept: left out, as of another profile: lesson4-x.json\n"
 
 
 @pytest.mark.parametrize("select", ["scenario/", "scenario/capped", "TestScenarios"])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.conformance.fuzz.loops import AG03, ODD, PLAIN, asking
 
 from looptck.fuzz.saved import save
-from looptck.oracle.scenarios import files_in, load
+from looptck.lesson4.scenario import Reply, Task
+from looptck.lesson4.scenario import Scenario as Metered
 from looptck.scenario import Call, ScenarioError, Turn
+from looptck.scenario_files import files_in, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +60,9 @@ def test_checks_are_named_after_their_files_and_each_by_a_name_of_its_own(tmp_pa
     for name in ("One", "one", "ü-2", "---", "a b.c"):
         save(tmp_path, name, PLAIN)
     (tmp_path / "notes.txt").write_text("no scenario")
-    found = load(AG03, files_in(str(tmp_path)))
+    files, others = files_in(str(tmp_path), AG03)
+    found = load(AG03, files)
+    assert others == []
     assert sorted(found) == ["scenario/2", "scenario/a-b-c", "scenario/one", "scenario/one-2", "scenario/unnamed"]
     assert {f"scenario/{scenario.name}" for scenario in found.values()} == set(found)
 
@@ -67,6 +72,7 @@ def test_checks_are_named_after_their_files_and_each_by_a_name_of_its_own(tmp_pa
     [
         (b"\xff", "not UTF-8"),
         (b"{", "the file: Invalid JSON"),
+        (b'{"name": "x", "invocations": [{"read": "all", "read": "none"}]}', "read: it comes twice in one object"),
         (b'{"name": "x"}', "invocations: Field required"),
         (b'{"name": "x", "invocations": [{}], "more": 1}', "more: Extra inputs"),
         (b'{"name": "x", "invocations": [{"cancel": "tools"}]}', "invocations.0.cancel: where a run is cut off"),
@@ -83,6 +89,24 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(text: bytes, why: s
 
 def test_a_folder_without_scenarios_is_none(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="holds no scenario"):
-        files_in(str(tmp_path))
+        files_in(str(tmp_path), AG03)
     with pytest.raises(ScenarioError, match="No such file"):
-        files_in(str(tmp_path / "x"))
+        files_in(str(tmp_path / "x"), AG03)
+
+
+def test_those_of_another_profile_are_left_out_of_a_folder(tmp_path: Path) -> None:
+    own = save(tmp_path, "ag03-x", PLAIN)
+    other = save(tmp_path, "lesson4-x", Metered(name="x", runs=(Task(task="go", replies=(Reply(text="Yes."),)),)))
+    (tmp_path / "neither.json").write_text("{}")
+    files, others = files_in(str(tmp_path), AG03)
+    assert (files, others) == ([own, tmp_path / "neither.json"], [other])
+    own.unlink()
+    (tmp_path / "neither.json").unlink()
+    with pytest.raises(ScenarioError, match=r"it holds no scenario of ag03; 1 of another profile$"):
+        files_in(str(tmp_path), AG03)
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.json")
+    with pytest.raises(ScenarioError, match=r"x\.json: it is no file$"):
+        files_in(str(tmp_path), AG03)
