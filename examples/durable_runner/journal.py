@@ -46,7 +46,8 @@ class SqliteJournal:
     """A `StepRunner` whose journal is the file at `path`; `types` are dataclasses of the loop's own that steps return.
 
     One file is one run, and one process has it at a time. Raises `JournalError` where another process has it, or where
-    it is no journal. Any thread may use it; a write blocks the thread that makes it until it is on the disk.
+    it is no journal, and `TypeError` for types that `Values` cannot tell. Any thread may use it; a write blocks the
+    thread that makes it until it is on the disk.
     """
 
     def __init__(self, path: Path | str, *types: type[Any]) -> None:
@@ -89,9 +90,9 @@ class SqliteJournal:
         """The input of the run: these messages, or those that were recorded when it was first started."""
         recorded = self._row("SELECT messages FROM input")
         if recorded is None:
-            self._write("INSERT INTO input VALUES (?)", self._values.text(tuple(messages)))
+            self._write("INSERT INTO input VALUES (?)", self._text(tuple(messages), "the input"))
             return tuple(messages)
-        given: tuple[Message, ...] = self._values.value(recorded[0])
+        given: tuple[Message, ...] = self._given_back(recorded[0], "the input")
         return given
 
     async def run(self, name: str, kind: StepKind, work: Callable[[], Awaitable[T]]) -> T:
@@ -106,20 +107,26 @@ class SqliteJournal:
             msg = f"step {name!r} is recorded as one of kind {known[0]}, not {kind}"
             raise JournalError(msg)
         elif known[1] is not None:
-            return self._given_back(known[1])
+            return self._given_back(known[1], f"step {name!r}")
         elif kind == "tool":
             raise UnknownWriteError(name)
-        value = await work()
-        try:
-            text = self._values.text(value)
-        except TypeError as error:
-            msg = f"step {name!r} was done, and cannot be recorded: {error}"
-            raise JournalError(msg) from error
+        text = self._text(await work(), f"step {name!r} was done, and")
         self._write("UPDATE step SET outcome = ? WHERE name = ?", text, name)
-        return self._given_back(text)  # what a later process will be given, so that both see the same
+        return self._given_back(text, f"step {name!r}")  # as a later process is, so that both see the same
 
-    def _given_back(self, text: str) -> Any:
-        return self._values.value(text)
+    def _text(self, value: Any, what: str) -> str:
+        try:
+            return self._values.text(value)
+        except TypeError as error:
+            msg = f"{what} cannot be recorded: {error}"
+            raise JournalError(msg) from error
+
+    def _given_back(self, text: str, what: str) -> Any:
+        try:
+            return self._values.value(text)
+        except TypeError as error:
+            msg = f"{what} is recorded and cannot be read: {error}"
+            raise JournalError(msg) from error
 
     def unknown(self) -> list[str]:
         """The tool steps that had begun and have no outcome. Ask before a run, not while it is running."""
@@ -129,7 +136,8 @@ class SqliteJournal:
 
     def settle(self, step: str, result: ToolResult) -> None:
         """Somebody has looked: the step was done, with this result. For a loop whose tool steps return results."""
-        self._of_unknown("UPDATE step SET outcome = ? WHERE name = ?", step, self._values.text(result))
+        text = self._text(result, f"the result of step {step!r}")
+        self._of_unknown("UPDATE step SET outcome = ? WHERE name = ?", step, text)
 
     def forget(self, step: str) -> None:
         """Somebody has looked: the step was not done, and may be done now."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.examples.steps import nobody, run
 from tests.test_documents import matches, shown_in
 
-from looptck.contract.ag03 import Message, StepRunner, ToolCall, ToolResult, Usage
+from looptck.contract.ag03 import Message, ToolResult
 
 FOLDER = Path(__file__).parents[2] / "examples/durable_runner"
 TOOLS = ["book_room", "book_train", "pay"]
@@ -27,34 +23,9 @@ OPENING = 2
 """Writes that opening a journal takes."""
 
 
-@pytest.fixture(scope="module")
-def example() -> Iterator[dict[str, ModuleType]]:
-    """The modules of the example, imported as a program beside them would, and forgotten afterwards."""
-    names = ("values", "journal", "trip", "crashes")
-    sys.path.insert(0, str(FOLDER))
-    try:
-        yield {name: __import__(name) for name in names}
-    finally:
-        sys.path.remove(str(FOLDER))
-        for name in names:
-            sys.modules.pop(name, None)
-
-
 @pytest.fixture(autouse=True)
 def children_find_the_kit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-
-
-@pytest.fixture
-def journals(example: dict[str, ModuleType], tmp_path: Path) -> Any:
-    """Opens the journal of one file, as often as it is asked."""
-
-    @contextmanager
-    def opened(*types: type[Any]) -> Iterator[Any]:
-        with example["journal"].SqliteJournal(tmp_path / "run.db", *types) as journal:
-            yield journal
-
-    return opened
 
 
 # killed
@@ -108,20 +79,12 @@ def test_a_run_that_is_killed_after_every_third_write_comes_to_its_end(
 # one step
 
 
-async def nobody() -> Any:
-    raise AssertionError("nobody may do this work again")
-
-
 async def paid() -> ToolResult:
     return ToolResult("paid")
 
 
 async def breaks() -> ToolResult:
     raise ConnectionError("the line went dead")
-
-
-def run(journal: StepRunner, name: str, kind: Any, work: Any) -> Any:
-    return asyncio.run(journal.run(name, kind, work))
 
 
 def test_a_recorded_step_is_given_back_by_the_next_process(journals: Any) -> None:
@@ -232,47 +195,6 @@ def test_a_step_of_another_kind_is_refused(journals: Any, example: dict[str, Mod
         run(journal, "llm/1", "llm", paid)
         with pytest.raises(example["journal"].JournalError, match="recorded as one of kind llm, not tool"):
             run(journal, "llm/1", "tool", nobody)
-
-
-# values
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a step of some loop returns."""
-
-    message: Message
-    usage: Usage
-
-
-def test_a_value_that_could_not_be_read_back_is_refused_and_then_unknown(
-    journals: Any, example: dict[str, ModuleType]
-) -> None:
-    async def reply() -> Reply:
-        return Reply(Message("assistant", "hi"), Usage(1, 2))
-
-    with journals() as journal, pytest.raises(example["journal"].JournalError, match="'llm/1' was done, and cannot be"):
-        run(journal, "llm/1", "llm", reply)
-    with journals(Reply) as journal:
-        assert run(journal, "llm/1", "llm", reply) == asyncio.run(reply())
-        assert run(journal, "llm/1", "llm", nobody) == asyncio.run(reply())
-
-
-CALLS = st.builds(ToolCall, st.text(), st.text(), st.text())
-MESSAGES = st.builds(Message, st.sampled_from(["user", "assistant"]), st.text(), st.lists(CALLS).map(tuple))
-LEAVES = st.none() | st.booleans() | st.integers() | st.text() | MESSAGES | st.builds(ToolResult, st.text())
-ANYTHING = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
-)
-
-
-@given(ANYTHING)
-def test_a_value_comes_back_as_what_it_was(example: dict[str, ModuleType], value: object) -> None:
-    values = example["values"].Values()
-    text = values.text(value)
-    assert text.isascii()
-    again = values.value(text)
-    assert (again, type(again)) == (value, type(value))
 
 
 def test_the_journal_is_one_file_that_sqlite_reads(journals: Any, tmp_path: Path) -> None:
