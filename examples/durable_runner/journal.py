@@ -42,6 +42,10 @@ class UnknownWriteError(JournalError):
         self.step = step
 
 
+def _unusable(path: Path | str, error: sqlite3.Error) -> JournalError:
+    return JournalError(f"{path}: {error}")
+
+
 class SqliteJournal:
     """A `StepRunner` whose journal is the file at `path`; `types` are dataclasses of the loop's own that steps return.
 
@@ -53,7 +57,10 @@ class SqliteJournal:
     def __init__(self, path: Path | str, *types: type[Any]) -> None:
         self._values = Values(*types)
         self._lock = threading.Lock()
-        self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from None
         try:
             self._look_for_others(path)
             self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until this process closes the file, or ends
@@ -64,8 +71,7 @@ class SqliteJournal:
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
             self._file.close()
-            msg = f"{path}: {error}"
-            raise JournalError(msg) from None
+            raise _unusable(path, error) from None
 
     def _look_for_others(self, path: Path | str) -> None:
         """Whatever else is a database stays as it is. Raises `JournalError`."""

@@ -165,6 +165,13 @@ def test_a_file_that_is_no_journal_is_refused(journals: Any, example: dict[str, 
         pass
 
 
+@pytest.mark.parametrize("where", ["none/run.db", "folder"])
+def test_a_path_where_no_file_can_be_is_refused(example: dict[str, ModuleType], tmp_path: Path, where: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(example["journal"].JournalError, match=rf"^{tmp_path / where}: unable to open database file$"):
+        example["journal"].SqliteJournal(tmp_path / where)
+
+
 @pytest.mark.parametrize(
     ("table", "column"),
     [("step (id, distance)", "step.distance"), ("walk (step)", "walk.step"), ("input (id)", "input.id")],
