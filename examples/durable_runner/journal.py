@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from looptck.contract.ag03 import Message, StepKind, ToolResult
 
 T = TypeVar("T")
-_COLUMNS = {("input", "messages"), ("step", "name"), ("step", "kind"), ("step", "outcome")}
+_TABLES = {
+    "input": "CREATE TABLE input (messages TEXT NOT NULL)",
+    "step": "CREATE TABLE step (name TEXT PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT)",
+}
+"""All that a journal has, in the words in which SQLite keeps it."""
 
 
 class JournalError(Exception):
@@ -65,8 +69,8 @@ class SqliteJournal:
             self._look_for_others(path)
             self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until this process closes the file, or ends
             self._file.execute("PRAGMA synchronous = FULL")
-            self._write("CREATE TABLE IF NOT EXISTS input (messages TEXT NOT NULL)")
-            self._write("CREATE TABLE IF NOT EXISTS step (name TEXT PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT)")
+            for table in _TABLES.values():
+                self._write(table.replace("TABLE", "TABLE IF NOT EXISTS", 1))
             self._file.execute("BEGIN EXCLUSIVE")  # takes the file, also where there was nothing to create
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
@@ -74,13 +78,13 @@ class SqliteJournal:
             raise _unusable(path, error) from None
 
     def _look_for_others(self, path: Path | str) -> None:
-        """Whatever else is a database stays as it is. Raises `JournalError`."""
-        columns = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
-        others = set(self._file.execute(columns)) - _COLUMNS
-        if others:
-            self._file.close()
-            msg = f"{path}: no journal: it has a column {'.'.join(min(others))}"
-            raise JournalError(msg)
+        """Another database stays as it is, also one whose tables merely have the names. Raises `JournalError`."""
+        schema = "SELECT name, type, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY type, name"
+        for name, kind, made in self._file.execute(schema).fetchall():
+            if _TABLES.get(name) != made:
+                self._file.close()
+                msg = f"{path}: no journal: its {kind} {name} is of something else; give a path where no file is"
+                raise JournalError(msg)
 
     def __enter__(self) -> Self:
         return self

@@ -172,22 +172,50 @@ def test_a_path_where_no_file_can_be_is_refused(example: dict[str, ModuleType], 
         example["journal"].SqliteJournal(tmp_path / where)
 
 
+STEP = "TABLE step (name TEXT PRIMARY KEY, kind TEXT NOT NULL, outcome TEXT)"
+
+
 @pytest.mark.parametrize(
-    ("table", "column"),
-    [("step (id, distance)", "step.distance"), ("walk (step)", "walk.step"), ("input (id)", "input.id")],
+    ("made", "named"),
+    [
+        (["TABLE walk (step)"], "table walk"),
+        (["TABLE step (id, distance)"], "table step"),
+        (["TABLE step (name TEXT)"], "table step"),
+        (["TABLE step (name TEXT, kind TEXT, outcome TEXT)"], "table step"),  # without its key, a step is there twice
+        ([STEP.replace("outcome TEXT", "outcome TEXT, cost REAL")], "table step"),
+        (["TABLE input (id)"], "table input"),
+        (["TABLE input (messages TEXT NOT NULL)", "TABLE step (kind, outcome)"], "table step"),
+        ([STEP, "TABLE input (messages TEXT NOT NULL, at TEXT)"], "table input"),
+        (["VIEW step AS SELECT 1 AS name, 2 AS kind, 3 AS outcome"], "view step"),
+        ([STEP, "TRIGGER once AFTER INSERT ON step BEGIN DELETE FROM step; END"], "trigger once"),
+    ],
 )
 def test_another_database_is_refused_and_stays_as_it_was(
-    journals: Any, example: dict[str, ModuleType], tmp_path: Path, table: str, column: str
+    journals: Any, example: dict[str, ModuleType], tmp_path: Path, made: list[str], named: str
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "run.db")) as file:
-        file.execute(f"CREATE TABLE {table}")
+        for each in made:
+            file.execute(f"CREATE {each}")
+        file.commit()
     before = (tmp_path / "run.db").read_bytes()
     with (
-        pytest.raises(example["journal"].JournalError, match=rf"run\.db: no journal: it has a column {column}$"),
+        pytest.raises(example["journal"].JournalError, match=rf"run\.db: no journal: its {named} is of something else"),
         journals(),
     ):
         pass
     assert (tmp_path / "run.db").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run.db"]
+
+
+@pytest.mark.parametrize("made", [[], ["TABLE input (messages TEXT NOT NULL)"]])
+def test_a_journal_whose_opening_was_cut_off_is_opened(journals: Any, tmp_path: Path, made: list[str]) -> None:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as file:
+        for each in made:
+            file.execute(f"CREATE {each}")
+    for work in (paid, nobody):
+        with journals() as journal:
+            assert journal.input((Message("user", "hello"),)) == (Message("user", "hello"),)
+            assert run(journal, "tool/1/0/pay", "tool", work) == ToolResult("paid")
 
 
 def test_a_trip_needs_a_folder(tmp_path: Path) -> None:
