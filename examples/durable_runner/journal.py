@@ -47,7 +47,8 @@ class UnknownWriteError(JournalError):
 
 
 def _unusable(path: Path | str, error: sqlite3.Error) -> JournalError:
-    return JournalError(f"{path}: {error}")
+    busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+    return JournalError(f"{path}: {error}{': another run has it, wait for its end' if busy else ''}")
 
 
 class SqliteJournal:

@@ -4,7 +4,14 @@
 
 The journal is FOLDER/run.db; what the tools have done stands in FOLDER/world.db, which is the world and no journal.
 Started again with the same folder the run goes on. With a number it kills itself with SIGKILL just before its Nth
-write, of either file. Exit code 0: answered. 3: a write of unknown outcome.
+write, of either file; 0 is never.
+
+Exit codes, each but 0 with one line that says why:
+
+* 0: answered.
+* 1: it cannot run, or not to its end: there is no such folder, another run has the journal, a file is something else.
+* 2: it was asked for wrongly.
+* 3: refused: a write of unknown outcome.
 """
 
 # ruff: noqa: T201 - a script, whose printed lines are its point
@@ -19,7 +26,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from journal import SqliteJournal, UnknownWriteError
+from journal import JournalError, SqliteJournal, UnknownWriteError
 
 from looptck.contract.ag03 import CallChunk, Message, TextChunk, ToolDefinition, ToolResult, Usage, UsageChunk
 from looptck_reference import Agent
@@ -32,7 +39,8 @@ if TYPE_CHECKING:
 QUESTION = Message("user", "Book the night train and a room, then pay.")
 REPLIES = (("book_train", "book_room"), ("pay",), ())
 """The calls of each reply; the last has none, and is the answer."""
-KILLED, REFUSED = -signal.SIGKILL, 3
+USAGE = "usage: trip.py FOLDER [N]: a run in that folder, which kills itself before its Nth write"
+KILLED, UNABLE, WRONGLY, REFUSED = -signal.SIGKILL, 1, 2, 3
 
 
 class Countdown:
@@ -66,7 +74,12 @@ class World:
     def __init__(self, path: Path, count: Callable[[], None] = lambda: None) -> None:
         self._count = count
         self._file = sqlite3.connect(path, isolation_level=None)
-        self._file.execute("CREATE TABLE IF NOT EXISTS deed (what TEXT NOT NULL)")
+        try:
+            self._file.execute("CREATE TABLE IF NOT EXISTS deed (what TEXT NOT NULL)")
+        except sqlite3.Error as error:
+            self._file.close()
+            msg = f"{path}: {error}"
+            raise sqlite3.DatabaseError(msg) from None
 
     def __enter__(self) -> Self:
         return self
@@ -139,8 +152,8 @@ async def book(journal: SqliteJournal, world: World) -> tuple[list[Message], Usa
     return stream.transcript(), stream.usage()
 
 
-def main(folder: Path, last: int) -> int:
-    """Run, and print how it ended."""
+def go(folder: Path, last: int) -> int:
+    """Run, and print how it ended. Raises `JournalError` or `sqlite3.Error` for a file that cannot be used."""
     count = Countdown(last)
     with World(folder / "world.db", count) as world, CountedJournal(folder / "run.db", count) as journal:
         try:
@@ -154,9 +167,24 @@ def main(folder: Path, last: int) -> int:
     return 0
 
 
+def main(folder: str = "", last: str = "0", *others: str) -> int:
+    """The run that these arguments ask for; its exit code."""
+    if not folder or others or not last.isdecimal():
+        print(USAGE, file=sys.stderr)
+        return WRONGLY
+    if not Path(folder).is_dir():
+        return unable(f"{folder}: no such folder: make it first")
+    try:
+        return go(Path(folder), int(last))
+    except (JournalError, sqlite3.Error) as error:
+        return unable(error)
+
+
+def unable(why: object) -> int:
+    """Say why it cannot run; the exit code."""
+    print(f"trip.py: {why}", file=sys.stderr)
+    return UNABLE
+
+
 if __name__ == "__main__":
-    if len(sys.argv) not in {2, 3}:
-        sys.exit("usage: trip.py FOLDER [WRITE]: a run in that folder, which kills itself before that write")
-    if not Path(sys.argv[1]).is_dir():
-        sys.exit(f"trip.py: {sys.argv[1]}: no such folder: make it first")
-    sys.exit(main(Path(sys.argv[1]), int("".join(sys.argv[2:]) or 0)))
+    sys.exit(main(*sys.argv[1:]))

@@ -156,7 +156,7 @@ def test_two_processes_do_not_share_a_journal(journals: Any, tmp_path: Path) -> 
     command = [sys.executable, "-c", code, str(tmp_path / "run.db")]
     with journals():
         ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True)
-    assert ran.stdout == f"{tmp_path / 'run.db'}: database is locked\n"
+    assert ran.stdout == f"{tmp_path / 'run.db'}: database is locked: another run has it, wait for its end\n"
 
 
 def test_a_file_that_is_no_journal_is_refused(journals: Any, example: dict[str, ModuleType], tmp_path: Path) -> None:
@@ -218,11 +218,46 @@ def test_a_journal_whose_opening_was_cut_off_is_opened(journals: Any, tmp_path: 
             assert run(journal, "tool/1/0/pay", "tool", work) == ToolResult("paid")
 
 
-def test_a_trip_needs_a_folder(tmp_path: Path) -> None:
-    command = [sys.executable, str(FOLDER / "trip.py"), str(tmp_path / "none")]
+# the run from the command line
+
+
+def trip(*arguments: object) -> tuple[int, str, str]:
+    command = [sys.executable, str(FOLDER / "trip.py"), *map(str, arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == f"trip.py: {tmp_path / 'none'}: no such folder: make it first\n"
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_a_trip_needs_a_folder(tmp_path: Path) -> None:
+    assert trip(tmp_path / "none") == (1, "", f"trip.py: {tmp_path / 'none'}: no such folder: make it first\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["FOLDER", "x"], ["FOLDER", "-1"], ["FOLDER", "1.5"], ["FOLDER", "1", "2"]])
+def test_a_trip_that_is_asked_for_wrongly_says_how_to_ask(tmp_path: Path, arguments: list[str]) -> None:
+    code, printed, told = trip(*(tmp_path if each == "FOLDER" else each for each in arguments))
+    assert (code, printed) == (2, "")
+    assert told == "usage: trip.py FOLDER [N]: a run in that folder, which kills itself before its Nth write\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_start_of_a_trip_is_told_that_another_has_the_file(journals: Any, tmp_path: Path) -> None:
+    with journals():
+        code, printed, told = trip(tmp_path)
+    assert (code, printed) == (1, "")
+    assert told == f"trip.py: {tmp_path / 'run.db'}: database is locked: another run has it, wait for its end\n"
+    assert trip(tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["run.db", "world.db"])
+def test_a_trip_with_a_file_that_is_something_else_says_which(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a list of things to do\n" * 100)
+    assert trip(tmp_path) == (1, "", f"trip.py: {tmp_path / name}: file is not a database\n")
+
+
+def test_a_trip_whose_journal_is_of_another_run_says_so(journals: Any, tmp_path: Path) -> None:
+    with journals() as journal:
+        run(journal, "llm/1", "tool", paid)
+    told = "trip.py: step 'llm/1' is recorded as one of kind tool, not llm\n"
+    assert trip(tmp_path) == (1, "", told)
 
 
 def test_a_step_of_another_kind_is_refused(journals: Any, example: dict[str, ModuleType]) -> None:
