@@ -15,7 +15,7 @@ import sqlite3
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from values import Values
+from values import HALF, Values
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -111,6 +111,9 @@ class SqliteJournal:
 
         Raises `UnknownWriteError` for a write of unknown outcome. Work that raises, or is cancelled, has no outcome.
         """
+        if HALF.search(name):
+            msg = f"step {name!r} cannot be recorded: its name has half a character, which no file can hold"
+            raise JournalError(msg)
         known = self._row("SELECT kind, outcome FROM step WHERE name = ?", name)
         if known is None:
             self._write("INSERT INTO step (name, kind) VALUES (?, ?)", name, kind)

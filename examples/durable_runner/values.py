@@ -18,8 +18,8 @@ DEEPEST = 100
 """Levels of values within values. A bound of its own, since how deep Python can go depends on who calls: what was
 written from a shallow stack might not be read from a deeper one."""
 
-HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-"""Two characters that JSON would read as one. A reply has them whose chunks were cut between the two."""
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair. A reply has two where its chunks were cut, and JSON would read the two as one character."""
 
 
 class Values:
@@ -61,7 +61,7 @@ class Values:
             msg = f"it has values within values more than {DEEPEST} levels deep"
             raise TypeError(msg)
         if type(value) in AS_THEY_ARE:
-            return {"characters": list(value)} if type(value) is str and HALVES.search(value) else value
+            return {"characters": list(value)} if type(value) is str and HALF.search(value) else value
         if type(value) is list:
             return [self._plain(item, depth - 1) for item in value]
         if type(value) is tuple:

@@ -266,6 +266,16 @@ def test_what_would_not_come_back_is_refused_before_it_counts_as_recorded(
         assert run(journal, "tool/1/0/x", "tool", nobody) == ToolResult("looked")
 
 
+@pytest.mark.parametrize("name", ["tool/1/0/\ud800", "tool/1/0/\ud83d\ude00"])
+def test_a_name_that_is_no_text_is_refused_before_the_step_begins(
+    journals: Any, example: dict[str, ModuleType], name: str
+) -> None:
+    with journals() as journal:
+        with pytest.raises(example["journal"].JournalError, match=r"^step 'tool/1/0/\\ud8.*' cannot be recorded: "):
+            run(journal, name, "tool", nobody)
+        assert journal.unknown() == []
+
+
 def test_an_input_that_would_not_come_back_is_refused(journals: Any, example: dict[str, ModuleType]) -> None:
     with (
         journals() as journal,
