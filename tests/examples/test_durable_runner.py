@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.examples.steps import nobody, run
+from tests.examples.steps import nobody, returning, run
 from tests.test_documents import matches, shown_in
 
 from looptck.contract.ag03 import Message, ToolResult
@@ -108,6 +109,32 @@ def test_a_write_of_unknown_outcome_is_refused_and_the_error_says_which(
         with pytest.raises(unknown) as refused:
             run(journal, "tool/1/0/pay", "tool", nobody)
         assert refused.value.step == "tool/1/0/pay"
+
+
+async def cancelled() -> ToolResult:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(("work", "error"), [(breaks, ConnectionError), (cancelled, asyncio.CancelledError)])
+def test_work_that_raises_is_of_unknown_outcome_at_the_next_start(
+    journals: Any, example: dict[str, ModuleType], work: Any, error: type[BaseException]
+) -> None:
+    with journals() as journal:
+        for name, kind in (("llm/1", "llm"), ("tool/1/0/pay", "tool")):
+            with pytest.raises(error):
+                run(journal, name, kind, work)
+    with journals() as journal:
+        assert run(journal, "llm/1", "llm", paid) == ToolResult("paid")
+        assert journal.unknown() == ["tool/1/0/pay"]
+        with pytest.raises(example["journal"].UnknownWriteError):
+            run(journal, "tool/1/0/pay", "tool", nobody)
+
+
+def test_a_result_that_tells_of_a_failure_is_an_outcome(journals: Any) -> None:
+    failed = ToolResult("no money", is_error=True)
+    for work in (returning(failed), nobody):
+        with journals() as journal:
+            assert run(journal, "tool/1/0/pay", "tool", work) == failed
 
 
 def test_what_somebody_saw_settles_it(journals: Any) -> None:
