@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -40,6 +41,7 @@ QUESTION = Message("user", "Book the night train and a room, then pay.")
 REPLIES = (("book_train", "book_room"), ("pay",), ())
 """The calls of each reply; the last has none, and is the answer."""
 USAGE = "usage: trip.py FOLDER [N]: a run in that folder, which kills itself before its Nth write"
+WRITE = re.compile("[0-9]{1,9}")
 KILLED, UNABLE, WRONGLY, REFUSED = -signal.SIGKILL, 1, 2, 3
 
 
@@ -73,11 +75,10 @@ class World:
 
     def __init__(self, path: Path, count: Callable[[], None] = lambda: None) -> None:
         self._count = count
-        self._file = sqlite3.connect(path, isolation_level=None)
         try:
+            self._file = sqlite3.connect(path, isolation_level=None)
             self._file.execute("CREATE TABLE IF NOT EXISTS deed (what TEXT NOT NULL)")
         except sqlite3.Error as error:
-            self._file.close()
             msg = f"{path}: {error}"
             raise sqlite3.DatabaseError(msg) from None
 
@@ -169,7 +170,7 @@ def go(folder: Path, last: int) -> int:
 
 def main(folder: str = "", last: str = "0", *others: str) -> int:
     """The run that these arguments ask for; its exit code."""
-    if not folder or others or not last.isdecimal():
+    if not folder or others or not WRITE.fullmatch(last):
         print(USAGE, file=sys.stderr)
         return WRONGLY
     if not Path(folder).is_dir():

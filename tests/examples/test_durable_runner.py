@@ -258,7 +258,10 @@ def test_a_trip_needs_a_folder(tmp_path: Path) -> None:
     assert trip(tmp_path / "none") == (1, "", f"trip.py: {tmp_path / 'none'}: no such folder: make it first\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["FOLDER", "x"], ["FOLDER", "-1"], ["FOLDER", "1.5"], ["FOLDER", "1", "2"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["FOLDER", "x"], ["FOLDER", "-1"], ["FOLDER", "1.5"], ["FOLDER", "9" * 5000], ["FOLDER", "1", "2"]],
+)
 def test_a_trip_that_is_asked_for_wrongly_says_how_to_ask(tmp_path: Path, arguments: list[str]) -> None:
     code, printed, told = trip(*(tmp_path if each == "FOLDER" else each for each in arguments))
     assert (code, printed) == (2, "")
@@ -278,6 +281,12 @@ def test_a_second_start_of_a_trip_is_told_that_another_has_the_file(journals: An
 def test_a_trip_with_a_file_that_is_something_else_says_which(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("a list of things to do\n" * 100)
     assert trip(tmp_path) == (1, "", f"trip.py: {tmp_path / name}: file is not a database\n")
+
+
+@pytest.mark.parametrize("name", ["run.db", "world.db"])
+def test_a_trip_with_a_folder_for_a_file_says_which(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    assert trip(tmp_path) == (1, "", f"trip.py: {tmp_path / name}: unable to open database file\n")
 
 
 def test_a_trip_whose_journal_is_of_another_run_says_so(journals: Any, tmp_path: Path) -> None:
