@@ -37,7 +37,7 @@ from looptck.target import BrokenTargetError
 from looptck.wire import sayable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
 __all__ = [
     "GRACE",
@@ -141,7 +141,8 @@ def serve(write: int, seal: bytes, batch: Batch, place: int, limit: float, *, sa
     profile, refused, pid, out = batch.profile, None, os.getpid(), os.dup(1)
     end_alone(limit)
     try:
-        adapter = batch.load()
+        with _depth():
+            adapter = batch.load()
     except (BrokenTargetError, NoInterfaceError) as error:
         refused = profile.observation("", died=sayable(str(error)), blame="target")
     except BaseException:  # noqa: BLE001 - everything else that load raises is a bug of the kit
@@ -178,15 +179,40 @@ def observe_safely(adapter: Any, scenario: Any, *, limit: float = LIMIT, profile
     """Observe in this process; whatever goes wrong is an observation that says whose fault it is."""
     profile = profile or profile_of("ag03")
     try:
-        return profile.observe(adapter, scenario, limit)
+        with _depth():
+            return profile.observe(adapter, scenario, limit)
     except NoInterfaceError as error:
         return profile.observation(scenario.name, died=sayable(str(error)), blame="target")
     except KeyboardInterrupt:  # somebody at the keyboard
         raise
+    except _TooShallowError:
+        died = "the loop set a recursion limit that is too small to run with"
+        return profile.observation(scenario.name, died=died, blame="loop")
     except Exception:  # noqa: BLE001 - the driver itself failed
         return profile.observation(scenario.name, died=sayable(traceback.format_exc()), blame="kit")
     except BaseException as error:  # noqa: BLE001 - the driver raises none of these: asyncio lets a loop's through
         return _raised(profile, scenario, error)
+
+
+class _TooShallowError(RecursionError):
+    """The loop has left nobody enough depth to recurse."""
+
+
+@contextlib.contextmanager
+def _depth() -> Iterator[None]:
+    """Whatever the loop makes of the recursion limit, behind it the kit has its own.
+
+    Raises `_TooShallowError` where the limit that the loop set was too small for what goes on within.
+    """
+    limit = sys.getrecursionlimit()
+    try:
+        yield
+    except RecursionError:
+        if sys.getrecursionlimit() < limit:
+            raise _TooShallowError from None
+        raise
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _observe_in_child(adapter: Any, scenario: Any, limit: float, profile: Profile) -> Any:

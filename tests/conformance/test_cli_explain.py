@@ -90,6 +90,11 @@ def test_whatever_has_a_name_can_be_explained(capsys: pytest.CaptureFixture[str]
         assert capsys.readouterr().out.split()[0] == name
 
 
+@pytest.mark.parametrize("name", ["crash", "limit", "open", "TestScenarios", "fuzz/as-predicted"])
+def test_so_can_what_reports_call_by_a_name_that_no_suite_has(explained: Any, name: str) -> None:
+    assert explained(name)[0] == name
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -106,6 +107,18 @@ def test_a_loop_that_closes_the_way_out_and_goes_on_is_told_so(ways_out: list[in
 
     seen = troubled(Closes)
     assert (seen.died, seen.blame) == (CLOSED, "loop")
+
+
+def test_a_loop_that_leaves_no_depth_to_recurse_is_observed_and_the_kit_goes_on() -> None:
+    class Shallow(Loop):
+        def trouble(self) -> None:
+            for limit in range(1, 1000):
+                with suppress(RecursionError):  # less than the depth of here is refused
+                    sys.setrecursionlimit(limit)
+                    break
+
+    seen = troubled(Shallow)
+    assert (seen.died, seen.blame) == ("the loop set a recursion limit that is too small to run with", "loop")
 
 
 def test_a_fault_of_the_kits_in_a_child_is_told_as_one() -> None:

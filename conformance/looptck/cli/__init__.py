@@ -32,7 +32,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="A conformance test kit for LLM agent loops.\n\n"
     "Exit codes: 0 every must-check passed (or every mutant was killed) · 1 a check failed or a mutant got away · "
-    "2 something that had to run did not · 3 a fault of the kit · 4 usage, or output that cannot be written.",
+    "2 something that had to run did not · 3 a fault of the kit · 4 usage, or output that cannot be written · "
+    "130 interrupted · 143 terminated.",
 )
 
 
@@ -89,7 +90,8 @@ def _run(arguments: Sequence[str]) -> tuple[str, int]:
         all_written()
     except (TyperException, UsageError, OutputError) as error:
         hint = "" if isinstance(error, OutputError) else " (looptck --help)"
-        return getattr(error, "format_message", error.__str__)() + hint, EXIT_USAGE
+        text: str = getattr(error, "format_message", error.__str__)()
+        return text.replace(": Value error, ", ": ") + hint, EXIT_USAGE  # words of pydantic's
     except (KeyboardInterrupt, typer.Abort):
         return "interrupted", EXIT_INTERRUPTED
     except (BrokenPipeError, SystemExit):  # whoever read the output has enough; typer exits on that, with 1

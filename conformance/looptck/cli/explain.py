@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _SCENARIOS = 20
 """Names of scenarios that are told: those of a sweep are too many to read."""
 
+_REPORTED = {
+    "crash": "A run that ended its process, or an exception out of the loop's own methods: a must that broke.",
+    "limit": "A run that had not ended when its time was up (--limit): it is judged no further, and is incomplete.",
+    "open": "A run of which nothing can be said, since the specification leaves too much of it open: it is incomplete.",
+    "TestScenarios": "The test that scenario files make together, each a check scenario/NAME: as `looptck explain "
+    "as-predicted` says.",
+    "fuzz/as-predicted": "The item of a search in pytest (--loop-fuzz): as `looptck explain as-predicted` says.",
+}
+"""What reports call by a name that no suite has."""
+
 
 @app.command()
 def explain(
@@ -49,6 +59,8 @@ def explain(
         killer = f"{mutant.killer.check} of {mutant.killer.test}" if mutant.killer is not None else "nothing"
         lines = [f"{mutant.id}  {mutant.title}", f"  pitfall  {mutant.pitfall or 'none'}", f"  patch    {mutant.patch}"]
         lines += [f"  killer   {killer}"]
+    elif name in _REPORTED:
+        lines = [name, f"  {_REPORTED[name]}"]
     else:
         raise UsageError(f"nothing in {profile} is called {name!r}; {_hint(name, profile)}")
     typer.echo("\n".join(lines))
