@@ -58,6 +58,10 @@ def test_some_have_a_child_for_each_scenario(loops: Implementations) -> None:
     assert ALONE & {file.stem for file in loops.correct} != set()
 
 
+def test_each_of_these_is_a_correct_loop() -> None:
+    assert ALONE <= {file.stem for file in AG03.correct + LESSON4.correct}
+
+
 @pytest.mark.parametrize(("loops", "file"), CORRECT)
 def test_it_passes_in_this_process_and_with_other_values_too(
     loops: Implementations, file: Path, monkeypatch: pytest.MonkeyPatch

@@ -169,8 +169,8 @@ class _Calls:
     endless: bool
     outcomes: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def can_be(self, name: str, tool: str, outcome: int) -> bool:
-        """Whether a call of a tool may have this id: registries know an outcome by the id and the tool."""
+    def takes(self, name: str, tool: str, outcome: int) -> bool:
+        """Give a call of a tool this id, unless one with another outcome has it: registries know it by id and tool."""
         return self.outcomes.setdefault((name, tool), outcome) == outcome
 
 
@@ -259,7 +259,7 @@ def _replies(draws: Draws, place: int, calls: _Calls, *, first: int) -> tuple[Re
 def _id(calls: _Calls, before: Sequence[Ask], entry: int, outcome: int, number: int) -> str:
     """The id of a call, behind those `before` it in its turn: that of the last one, what the call is, or its number."""
     tool, known = POOLS[calls.pool][entry][0], f"id_{entry}_{outcome}"
-    if calls.shared and before and calls.can_be(before[-1].id, tool, outcome):
+    if calls.shared and before and calls.takes(before[-1].id, tool, outcome):
         return before[-1].id
     name = known if calls.again and known not in {ask.id for ask in before} else f"call_{number}"
     calls.outcomes[name, tool] = outcome

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.errors import HypothesisWarning
-from hypothesis.internal.conjecture import engine, providers
 
 from looptck.oracle.judging import OPEN, Judged, judge_one
 
@@ -110,22 +108,40 @@ def keeping_nothing() -> Iterator[None]:
             set_hypothesis_home_dir(None)
 
 
-def _same_for_all() -> AbstractContextManager[object]:
+def _same_for_all() -> AbstractContextManager[None]:
     """While it lasts, hypothesis draws from the seed alone.
 
     It now and then draws a constant that stands in a module which happens to be loaded, so that the same seed would
     give other scenarios inside somebody's pytest, or after an edit.
     """
-    name = "_maybe_draw_constant"
-    if not hasattr(providers.HypothesisProvider, name):
-        return nullcontext()
-    return mock.patch.object(providers.HypothesisProvider, name, return_value=None)
+    provider = getattr(_inside_hypothesis("providers"), "HypothesisProvider", None)
+    return _replaced(provider, "_maybe_draw_constant", lambda *_args, **_options: None)
 
 
-def _shrinking_all() -> AbstractContextManager[object]:
+def _shrinking_all() -> AbstractContextManager[None]:
     """While it lasts, that many shrinks are too many for hypothesis."""
-    name = "MAX_SHRINKS"
-    return mock.patch.object(engine, name, SHRINKS) if hasattr(engine, name) else nullcontext()
+    return _replaced(_inside_hypothesis("engine"), "MAX_SHRINKS", SHRINKS)
+
+
+def _inside_hypothesis(name: str) -> Any:
+    """A module that hypothesis promises to nobody; None where it has none of that name."""
+    with suppress(ImportError):
+        return import_module(f"hypothesis.internal.conjecture.{name}")
+    return None
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """While it lasts, an attribute is another; nothing happens where there is no such attribute."""
+    before = getattr(owner, name, None)
+    if before is None:
+        yield
+        return
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 def search(
