@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from looptck.contract.ag03 import Usage
 from looptck.oracle.difference import ROUND, Difference
-from looptck.oracle.predicted import final_usage
+from looptck.oracle.predicted import final_usage, reported_twice
 from looptck.suite.evidence import call_line, tokens
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class _Reader:
 
     def run(self, predicted: Predicted) -> Difference | None:
         """Every round, and the last event."""
-        for one in predicted.rounds:
-            found = self._model(one) or self._turn(one)
+        for place, one in enumerate(predicted.rounds, 1):
+            found = self._model(one) or self._turn(one, last=place == len(predicted.rounds))
             if found is not None:
                 return found
         return self._end(predicted)
@@ -65,7 +66,7 @@ class _Reader:
         return Difference(requirement, f"event {self.place + 1}", expected, seen, self.place)
 
     def _model(self, one: Round) -> Difference | None:
-        """The pieces of a reply as they were streamed, then its usage."""
+        """The pieces of a reply as they were streamed, then its usage; a replayed step need not show either."""
         ask, self._early_shown = one.ask, False
         if ask is None or ask.turn is None or ask.how == "refused":
             return None
@@ -107,27 +108,37 @@ class _Reader:
         assert turn is not None, "likewise"  # noqa: S101 - narrows the type
         early = turn.early_usage
         usage, event = final_usage(turn), self._next()
+        need_not = one.ask.how == "replayed" or usage == Usage()  # it was not asked, or there is nothing to tell
         if early is not None and event is not None and event.usage == early.usage() and event.usage != usage:
             self.place += 1
             event = self._next()
         if event is not None and event.kind == "usage":
             if event.usage == usage and event.iter == one.number:
-                self.place += 1
+                self.place += 2 if reported_twice(turn) and self._again(event) else 1
                 return None
             if turn.error is None:
                 requirement = "events-in-order" if event.usage != usage else "events-carry-iter"
                 return self._found(requirement, f"usage {tokens(usage)} of iteration {one.number}")
             self.place += 1
         shown = self._early_shown and turn.usage is None  # it was told when it was reported, and nothing behind it
-        if turn.error is not None or self._missing() or shown:
+        if turn.error is not None or self._missing() or shown or need_not:
             return None
         return self._found("events-in-order", f"usage {tokens(usage)} of iteration {one.number}")
 
-    def _turn(self, one: Round) -> Difference | None:
-        """Each call of a dispatched turn, then its result; of one that is not dispatched perhaps the calls."""
+    def _again(self, event: EventSeen) -> bool:
+        """Whether the same event comes once more, for both reports of a reply that reported the same usage twice."""
+        return event == next(iter(self.events[self.place + 1 : self.place + 2]), None) and not self._early_shown
+
+    def _turn(self, one: Round, *, last: bool) -> Difference | None:
+        """Each call of a dispatched turn, then its result; of one that is not dispatched perhaps the calls.
+
+        The turn behind it may follow at once, for its model step need not have shown anything.
+        """
         called: list[str] = []
         wanted = {item.index: item for item in one.planned if one.dispatched}
         while (event := self._next()) is not None and event.kind in {"tool_call", "tool_result"}:
+            if not (wanted or last) and _of_the_next(one, event, called):
+                break
             found = self._of_turn(one, event, wanted, called)
             if found is not None:
                 return found
@@ -167,6 +178,8 @@ class _Reader:
         if told not in called and wanted[item].fate == "runs" and one.ask is not None:
             return self._found("events-in-order", f"call {wanted[item].call.id}, then its result")
         del wanted[item]
+        if told not in called and one.ask is None:
+            called.append(told)  # a call that is shown from here on is the next turn's, which may have the same number
         return None
 
     def _end(self, predicted: Predicted) -> Difference | None:
@@ -178,6 +191,13 @@ class _Reader:
         elif event is not None and event.kind == "error":
             self.place += 1
         return None if self._next() is None else self._found("events-in-order", "nothing more")
+
+
+def _of_the_next(one: Round, event: EventSeen, called: Sequence[str]) -> bool:
+    """Whether an event behind all results of a turn is of the next turn: its number is above, or all is shown."""
+    told = call_line(event.call) if event.call is not None else ""
+    left = [call_line(call.call()) for _, call in one.proposed].count(told) - called.count(told)
+    return event.iter > one.number or (one.ask is None and left <= 0)
 
 
 def _verdict_fits(one: Round, event: EventSeen, told: str) -> bool:

@@ -1,0 +1,130 @@
+"""Events and spans where they are left open: what a reading allows differs in nothing, what is beside it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from looptck import oracle
+from looptck.contract.ag03 import Usage
+from looptck.profile import profile_of
+from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
+from looptck.target import REFERENCES, parse_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from looptck.observation import EventSeen, Observation
+
+USER = (Said(content="go"),)
+CALL = Call(id="a", name="look_up")
+SPENT = Tokens(input=10, output=5)
+
+
+@cache
+def observed(scenario: str) -> Observation:
+    """A scenario, as JSON, of which the reference is the loop."""
+    ag03 = profile_of("ag03")
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(ag03.adapt)
+    seen: Observation = ag03.observe(adapter, ag03.scenario_from_json(scenario), 10)
+    return seen
+
+
+def broken(scenario: Scenario, change: Callable[[Observation], Observation]) -> list[str]:
+    """What the reference breaks in a scenario once its observation is changed."""
+    seen = observed(scenario.model_dump_json())
+    assert oracle.differences(profile_of("ag03"), scenario, seen) == ()
+    changed = change(seen)
+    assert changed != seen
+    return [one.requirement for one in oracle.differences(profile_of("ag03"), scenario, changed)]
+
+
+# events
+
+
+def events(*turns: Turn, replayed: bool = False) -> Scenario:
+    first = Invocation(messages=USER, turns=turns, read="all", runner="record")
+    more = (first.model_copy(update={"runner": "replay"}),) if replayed else ()
+    return Scenario(name="events", invocations=(first, *more))
+
+
+def shown(
+    change: Callable[[list[EventSeen]], list[EventSeen]], place: int = -1
+) -> Callable[[Observation], Observation]:
+    """A change of the events of one invocation, the last."""
+
+    def changed(seen: Observation) -> Observation:
+        runs = list(seen.invocations)
+        runs[place] = replace(runs[place], events=tuple(change(list(runs[place].events))))
+        return replace(seen, invocations=tuple(runs))
+
+    return changed
+
+
+def without(kind: str, iteration: int | None = None) -> Callable[[list[EventSeen]], list[EventSeen]]:
+    return lambda all_: [one for one in all_ if one.kind != kind or iteration not in {None, one.iter}]
+
+
+def with_usage(usage: Usage) -> Callable[[list[EventSeen]], list[EventSeen]]:
+    return lambda all_: [replace(one, usage=usage) if one.kind == "usage" else one for one in all_]
+
+
+def otherwise_numbered(kind: str, more: int) -> Callable[[list[EventSeen]], list[EventSeen]]:
+    return lambda all_: [replace(one, iter=one.iter + more) if one.kind == kind else one for one in all_]
+
+
+ANSWER = Turn(text=("Yes.",), usage=SPENT)
+FREE = (Turn(calls=(CALL,)), Turn(calls=(CALL,)), Turn(text=("Yes.",)))
+PAID = (Turn(calls=(CALL,), usage=SPENT), Turn(calls=(CALL,), usage=SPENT), ANSWER)
+ZERO = Turn(text=("Yes.",), usage=Tokens())
+
+
+@pytest.mark.parametrize("turns", [FREE, (ZERO,)], ids=["nothing reported", "0 / 0 reported"])
+def test_a_reply_that_cost_nothing_need_not_show_its_usage(turns: tuple[Turn, ...]) -> None:
+    assert broken(events(*turns), shown(without("usage"))) == []
+
+
+def test_what_is_shown_of_such_a_reply_is_nothing_else() -> None:
+    assert broken(events(*FREE), shown(with_usage(Usage(1, 0)))) == ["events-in-order"]
+    assert broken(events(*FREE), shown(otherwise_numbered("usage", 1))) == ["events-carry-iter"]
+    assert broken(events(*FREE), shown(lambda all_: [all_[0], *all_])) == ["events-in-order"]
+
+
+def test_usage_that_was_reported_is_shown_when_the_model_is_asked() -> None:
+    for iteration in (1, 2, 3, None):
+        assert broken(events(*PAID), shown(without("usage", iteration))) == ["events-in-order"]
+    mixed = (PAID[0], *FREE)
+    assert broken(events(*mixed), shown(without("usage"))) == ["events-in-order"]
+    assert broken(events(*mixed), shown(lambda all_: [all_[0], *without("usage")(all_[1:])])) == []
+
+
+def test_a_replayed_model_step_need_not_show_its_usage() -> None:
+    assert broken(events(*PAID, replayed=True), shown(without("usage"))) == []
+    assert broken(events(*PAID, replayed=True), shown(without("usage", 2))) == []
+    assert broken(events(*PAID, replayed=True), shown(without("usage"), place=0)) == ["events-in-order"]
+
+
+def test_what_a_replayed_model_step_shows_is_the_recorded_usage() -> None:
+    assert broken(events(*PAID, replayed=True), shown(with_usage(Usage(10, 6)))) == ["events-in-order"]
+    assert broken(events(*PAID, replayed=True), shown(otherwise_numbered("usage", 1))) == ["events-carry-iter"]
+
+
+def test_where_no_usage_stands_between_two_turns_each_event_still_belongs_to_its_own() -> None:
+    def changed(change: Callable[[list[EventSeen]], list[EventSeen]]) -> list[str]:
+        return broken(events(*FREE), shown(lambda all_: change(without("usage")(all_))))
+
+    assert changed(otherwise_numbered("tool_call", 1)) == ["events-carry-iter"]
+    assert changed(otherwise_numbered("tool_result", 1)) == ["events-carry-iter"]
+    assert changed(without("tool_result", 1)) == ["events-carry-iter"]
+    assert changed(without("tool_call", 2)) == ["events-in-order"]
+    assert changed(lambda all_: [all_[0], *all_]) == ["events-in-order"]
+
+
+def test_the_same_usage_reported_twice_may_be_shown_twice() -> None:
+    twice = Turn(calls=(CALL,), usage=SPENT, early_usage=SPENT)
+    assert broken(events(twice, ANSWER), shown(lambda all_: [all_[0], *all_])) == []
+    assert broken(events(twice, ANSWER), shown(lambda all_: [all_[0], *all_[:1], *all_])) == ["events-in-order"]
+    assert broken(events(*PAID), shown(lambda all_: [all_[0], *all_])) == ["events-in-order"]
