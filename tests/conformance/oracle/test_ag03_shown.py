@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from looptck import oracle
+from looptck.contract import ag03
 from looptck.contract.ag03 import Usage
 from looptck.profile import profile_of
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
@@ -17,7 +18,7 @@ from looptck.target import REFERENCES, parse_target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from looptck.observation import EventSeen, Observation
+    from looptck.observation import EventSeen, Observation, SpanSeen
 
 USER = (Said(content="go"),)
 CALL = Call(id="a", name="look_up")
@@ -27,9 +28,9 @@ SPENT = Tokens(input=10, output=5)
 @cache
 def observed(scenario: str) -> Observation:
     """A scenario, as JSON, of which the reference is the loop."""
-    ag03 = profile_of("ag03")
-    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(ag03.adapt)
-    seen: Observation = ag03.observe(adapter, ag03.scenario_from_json(scenario), 10)
+    profile = profile_of("ag03")
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen: Observation = profile.observe(adapter, profile.scenario_from_json(scenario), 10)
     return seen
 
 
@@ -128,3 +129,56 @@ def test_the_same_usage_reported_twice_may_be_shown_twice() -> None:
     assert broken(events(twice, ANSWER), shown(lambda all_: [all_[0], *all_])) == []
     assert broken(events(twice, ANSWER), shown(lambda all_: [all_[0], *all_[:1], *all_])) == ["events-in-order"]
     assert broken(events(*PAID), shown(lambda all_: [all_[0], *all_])) == ["events-in-order"]
+
+
+# spans
+
+
+def traced(*turns: Turn) -> Scenario:
+    return Scenario(name="spans", tracer=True, invocations=(Invocation(messages=USER, turns=turns),))
+
+
+def of_models(change: Callable[[SpanSeen], dict[str, Any]], *places: int) -> Callable[[Observation], Observation]:
+    """A change of the attributes of model calls, all or those at some places."""
+
+    def changed(seen: Observation) -> Observation:
+        models = [span for span in seen.spans if span.name == ag03.SPAN_LLM]
+        chosen = [span.id for place, span in enumerate(models) if place in places or not places]
+        spans = [replace(one, attributes=change(one)) if one.id in chosen else one for one in seen.spans]
+        return replace(seen, spans=tuple(spans))
+
+    return changed
+
+
+def untold(span: SpanSeen) -> dict[str, Any]:
+    return {
+        name: value for name, value in span.attributes.items() if name not in {ag03.INPUT_TOKENS, ag03.OUTPUT_TOKENS}
+    }
+
+
+def half_told(span: SpanSeen) -> dict[str, Any]:
+    return {name: value for name, value in span.attributes.items() if name != ag03.OUTPUT_TOKENS}
+
+
+def told(span: SpanSeen) -> dict[str, Any]:
+    return span.attributes | {ag03.INPUT_TOKENS: 10, ag03.OUTPUT_TOKENS: 5}
+
+
+@pytest.mark.parametrize("turns", [FREE, (ZERO,)], ids=["nothing reported", "0 / 0 reported"])
+def test_the_span_of_a_call_that_cost_nothing_need_not_have_its_tokens(turns: tuple[Turn, ...]) -> None:
+    assert broken(traced(*turns), of_models(untold)) == []
+
+
+def test_what_it_has_is_nothing_else() -> None:
+    assert broken(traced(*FREE), of_models(told)) == ["llm-spans-tokens"]
+    assert broken(traced(*FREE), of_models(half_told)) == ["llm-spans-tokens"]
+
+
+def test_tokens_that_were_reported_are_in_the_spans_of_their_calls() -> None:
+    mixed = (PAID[0], *FREE)
+    assert broken(traced(*mixed), of_models(untold, 1, 2, 3)) == []
+    for places in ((0,), (0, 1, 2, 3)):
+        assert broken(traced(*mixed), of_models(untold, *places)) == ["llm-spans-tokens"]
+    assert broken(traced(*mixed), of_models(half_told, 0)) == ["llm-spans-tokens"]
+    assert broken(traced(*mixed), of_models(told)) == ["llm-spans-tokens"]
+    assert broken(traced(*PAID), of_models(untold, 1)) == ["llm-spans-tokens"]
