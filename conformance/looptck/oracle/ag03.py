@@ -360,7 +360,7 @@ class _Run:
         transcripts: tuple[tuple[Line, ...], ...] | None = None,
         usages: tuple[Usage, ...] | None = None,
     ) -> NoReturn:
-        self.predicted.ending = ending
+        self.predicted.ending, self.predicted.number = ending, self.number
         self.predicted.transcripts = transcripts or (tuple(self.lines),)
         self.predicted.usages = usages or (self.spent,)
         raise _Ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from looptck.open_turn import open_turn
@@ -13,7 +14,7 @@ from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from looptck.observation import AnyRecord, InvocationSeen, Observation
     from looptck.oracle.predicted import Predicted
@@ -35,7 +36,8 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
         if _cut_off(scenario, given):
             return ()
         seen, records = observation.invocations[place], _records(observation, place)
-        predicted, found = _best(scenario, place, given, journal, seen, records)
+        tells = partial(spans.tells, place=place, observation=observation)
+        predicted, found = _best(scenario, place, given, journal, seen, records, tells)
         if found:
             return found
         runs.append(predicted)
@@ -68,14 +70,15 @@ def _best(
     journal: Mapping[str, Turn | None],
     seen: InvocationSeen,
     records: Sequence[AnyRecord],
+    tells: Callable[[Predicted], bool],
 ) -> tuple[Predicted, tuple[Difference, ...]]:
-    """The prediction that explains an invocation, or the one whose differences are told."""
+    """The prediction that explains an invocation, its span too if one does, or the one whose differences are told."""
     best: tuple[Predicted, tuple[Difference, ...]] | None = None
     for predicted in under_all_readings(lambda readings: predict(scenario, place, given, journal, readings)):
         found = _differences(scenario, place, predicted, seen, records)
-        if not found:
+        if not found and tells(predicted):
             return predicted, ()
-        if told_rather("ag03", found, best and best[1]):
+        if best is None or (best[1] and (not found or told_rather("ag03", found, best[1]))):
             best = predicted, found
     assert best is not None, "there is one reading at least"  # noqa: S101 - an invariant
     return best

@@ -82,10 +82,10 @@ class Round:
 class Predicted:
     """A run: its rounds, how it ends, and what is left.
 
-    `transcripts` and `usages` are alternatives. `used` are those of `BudgetError.used`, `limit` is its ceiling.
-    `journal` maps the names of recorded steps to the places of their calls' turns, or of the replies. `doubtful` is the
-    id of the record of good sense that the run rests on from round `doubtful_from` on: a loop that sees that point in
-    another way may go any way behind it.
+    `transcripts` and `usages` are alternatives. `number` is that of its last iteration. `used` are those of
+    `BudgetError.used`, `limit` is its ceiling. `journal` maps the names of recorded steps to the places of their calls'
+    turns, or of the replies. `doubtful` is the id of the record of good sense that the run rests on from round
+    `doubtful_from` on: a loop that sees that point in another way may go any way behind it.
     """
 
     rounds: list[Round] = field(default_factory=list)
@@ -98,6 +98,7 @@ class Predicted:
     limit: int = 0
     pending: tuple[Call, ...] = ()
     model_calls: int = 0
+    number: int = 0
     journal: dict[str, Turn | None] = field(default_factory=dict)
     replayed: bool = False
     doubtful: str | None = None

@@ -55,7 +55,7 @@ def _runs(scenario: Scenario, runs: Sequence[Predicted], spans: Sequence[SpanSee
         return Difference("run-span", f"spans {ag03.SPAN_RUN}", expected, got)
     for run, span in zip(runs, seen, strict=True):
         iterations = span.attributes.get(ag03.ITERATIONS)
-        if iterations not in tuple(_iterations(run)):  # a loop may give anything, also what has no hash
+        if not _tells(span, run):
             about = f"{ag03.ITERATIONS} of {ag03.SPAN_RUN}"
             return Difference("run-span-iterations", about, run.model_calls, iterations)
         twice = sorted({ag03.INPUT_TOKENS, ag03.OUTPUT_TOKENS} & span.attributes.keys())
@@ -66,11 +66,22 @@ def _runs(scenario: Scenario, runs: Sequence[Predicted], spans: Sequence[SpanSee
     return None
 
 
+def tells(run: Predicted, place: int, observation: Observation) -> bool:
+    """Whether the span of invocation `place` tells the iterations that this run had; also where it has no span."""
+    seen = _named(observation.spans, ag03.SPAN_RUN)[place : place + 1]
+    return not seen or _tells(seen[0], run)
+
+
+def _tells(span: SpanSeen, run: Predicted) -> bool:
+    return span.attributes.get(ag03.ITERATIONS) in tuple(_iterations(run))  # a loop may give what has no hash
+
+
 def _iterations(run: Predicted) -> set[int]:
-    """Model calls, one that failed among them or not, and a resumed turn counted or not."""
+    """Model calls, one that failed among them or not, and a resumed turn counted or not; or the last number."""
     attempts = sum(one.ask is not None for one in run.rounds)
     resumed = sum(one.ask is None for one in run.rounds)
-    return {calls + extra for calls in (run.model_calls, attempts) for extra in {0, resumed}}
+    counted = {calls + extra for calls in (run.model_calls, attempts) for extra in {0, resumed}}
+    return counted | {run.number - failed for failed in {0, attempts - run.model_calls}}
 
 
 def _models(runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -14,6 +15,7 @@ from looptck.contract.ag03 import Usage
 from looptck.profile import profile_of
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
 from looptck.target import REFERENCES, parse_target
+from looptck_fakes import StepStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,3 +184,50 @@ def test_tokens_that_were_reported_are_in_the_spans_of_their_calls() -> None:
     assert broken(traced(*mixed), of_models(half_told, 0)) == ["llm-spans-tokens"]
     assert broken(traced(*mixed), of_models(told)) == ["llm-spans-tokens"]
     assert broken(traced(*PAID), of_models(untold, 1)) == ["llm-spans-tokens"]
+
+
+ANSWERED = (*USER, Said(role="assistant", calls=(CALL,)), Said(role="tool", content="ok", tool_call_id="a"))
+OPEN = (*ANSWERED, Said(content="And?"), Said(role="assistant", calls=(CALL,)))
+
+
+def goes_on(messages: tuple[Said, ...], runner: Literal["none", "record"]) -> Scenario:
+    """A run behind an input with a turn, or with two of which the last is open."""
+    one = Invocation(messages=messages, turns=PAID, runner=runner)
+    return Scenario(name="goes on", tracer=True, invocations=(one,))
+
+
+def iterations(number: int, step: int = 0) -> Callable[[Observation], Observation]:
+    """A change of the number that the span of the run tells, and of those in its steps' names."""
+
+    def changed(seen: Observation) -> Observation:
+        spans = [
+            replace(one, attributes=one.attributes | {ag03.ITERATIONS: number}) if one.name == ag03.SPAN_RUN else one
+            for one in seen.spans
+        ]
+        records = [
+            replace(one, name=re.sub(r"/(\d+)", lambda found: f"/{int(found[1]) + step}", one.name, count=1))
+            if isinstance(one, StepStarted)
+            else one
+            for one in seen.records
+        ]
+        return replace(seen, spans=tuple(spans), records=tuple(records))
+
+    return changed
+
+
+def test_a_run_that_counts_on_from_its_input_may_tell_its_last_number() -> None:
+    assert broken(goes_on(ANSWERED, "record"), iterations(4, step=1)) == []
+    assert broken(goes_on(ANSWERED, "record"), iterations(3, step=1)) == []
+    assert broken(goes_on(ANSWERED, "none"), iterations(4)) == []
+    assert broken(goes_on(OPEN, "record"), iterations(5, step=1)) == []
+
+
+def test_the_number_is_that_of_its_steps_and_no_other() -> None:
+    for number in (1, 2, 4, 5):
+        assert broken(goes_on(ANSWERED, "record"), iterations(number)) == ["run-span-iterations"]
+    for number in (1, 2, 5):
+        assert broken(goes_on(ANSWERED, "record"), iterations(number, step=1)) == ["run-span-iterations"]
+        assert broken(goes_on(ANSWERED, "none"), iterations(number)) == ["run-span-iterations"]
+    for number in (2, 5, 6):
+        assert broken(goes_on(OPEN, "record"), iterations(number)) == ["run-span-iterations"]
+    assert broken(goes_on(USER, "none"), iterations(4)) == ["run-span-iterations"]
