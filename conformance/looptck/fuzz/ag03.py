@@ -172,10 +172,11 @@ def _pool(draws: Draws) -> list[Call]:
         own = draws.part(_POOL + _PART * (place - 1))
         name, arguments = own.each_of(_NAMES, _ARGUMENTS)
         fate: dict[str, Any] = own.of(_FATES)
+        odd = own.of(_NO_OBJECTS)
         call = Call(
             id=f"call_{1 if shared else place}",
             name=name,
-            arguments=own.of(_NO_OBJECTS) or arguments,
+            arguments=arguments if odd is None else odd,
             answer=own.of(_TEXTS),
             **fate,
         )

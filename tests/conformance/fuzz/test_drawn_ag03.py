@@ -109,6 +109,7 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "an id of two calls": lambda it: len({call.id for call in it.calls()}) < len(set(it.calls())),
     "no JSON": any_call(arguments='{"q":'),
     "no object": any_call(arguments="null"),
+    "no text": any_call(arguments=""),
     "a tool that fails": any_call(is_error=True),
     "a tool that raises": lambda it: any(call.raises for call in it.calls()),
     **{f"a gate that says {verdict}": any_call(verdict=verdict) for verdict in ("deny", "need_approval", "raise")},
