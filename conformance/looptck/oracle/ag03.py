@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from looptck.scenario import Call, Invocation, Scenario, Turn
 
 
+_DENIED_COUNT = "invalid-arguments-answered denied"
+
+
 class _Ended(Exception):  # noqa: N818 - the end of a run is no error
     """The run is over."""
 
@@ -197,12 +200,13 @@ class _Run:
         if any(unfit(call) for _, call in calls):
             self.predicted.doubt("arguments-verbatim")
         own = self._own(calls)
-        free = own if own and self._uncounted() else frozenset()
+        counting = self._counting()
+        free = self._free(calls, own, counting)
         stops: list[Ending] = ["tokens"] if self._tokens_passed() else []
-        counting, proposed = self._counting(), len(calls) - len(free)
+        proposed = len(calls) - len(free)
         if counting == "proposed" and self._too_many(proposed):
             stops.append("tool_calls")
-        if stops and not (self.gate and self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"):
+        if stops and not self._gate_first(stops):
             self._stop(stops, proposed)
         planned = self._judge(round_, own, resumed=resumed)
         runs = sum(one.fate == "runs" or (one.fate == "invalid" and one.index not in free) for one in planned)
@@ -223,9 +227,23 @@ class _Run:
             if self.readings.of(f"invalid-arguments-go-on {kind}", "tools", "loop") == "loop"
         )
 
-    def _uncounted(self) -> bool:
+    def _free(self, calls: Iterable[tuple[int, Call]], own: frozenset[int], counting: str) -> frozenset[int]:
+        """Those of them that do not count; whoever asks the gate first may count the denied ones like any other."""
         limited = self.max_tool_calls is not None
-        return limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"
+        if not (own and limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"):
+            return frozenset()
+        denied = self._denied(calls) & own if counting == "proposed" else frozenset()
+        return own - denied if denied and self.readings.of(_DENIED_COUNT, "no", "yes") == "yes" else own
+
+    def _denied(self, calls: Iterable[tuple[int, Call]]) -> frozenset[int]:
+        return frozenset(place for place, call in calls if self.gate and call.verdict in {"deny", "raise"})
+
+    def _gate_first(self, stops: Sequence[Ending]) -> bool:
+        if not self.gate:
+            return False
+        if "tokens" not in stops and self.readings.chosen.get(_DENIED_COUNT) == "yes":
+            return True  # else it could not tell which they are
+        return self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"
 
     def _counting(self) -> str:
         denied = self.gate and any(call.verdict != "allow" for turn in self.invocation.turns for call in turn.calls)

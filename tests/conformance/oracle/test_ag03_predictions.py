@@ -237,6 +237,16 @@ def test_a_budget_error_tells_what_was_spent_and_the_ceiling() -> None:
     assert {(run.limit, run.used) for run in calls} == {(2, (3, 1))}, "attempted, or done"
 
 
+def test_a_call_without_fit_arguments_may_count_only_where_the_gate_denies_it() -> None:
+    denied = DENIED.model_copy(update={"id": "d", "arguments": CUT.arguments})
+    runs = every(run_of(turn(A, CUT, DENIED, denied), turn(), gate=True, max_tool_calls=2))
+    stopped = [run for run in runs if run.ending == "tool_calls"]
+    assert {run.used for run in stopped} == {(4, 0), (3, 0)}, "all four, or all but the one that is allowed"
+    assert {run.rounds[0].asked for run in stopped if run.used == (3, 0)} == {"all"}, "the gate tells which they are"
+    passed = every(run_of(turn(A, CUT, DENIED, denied, tokens=30), gate=True, max_tool_calls=9, max_tokens=9))
+    assert {(run.ending, run.rounds[0].asked) for run in passed} == {("tokens", "none"), ("tokens", "all")}
+
+
 def test_usage_is_summed_also_where_a_run_fails_and_the_last_report_of_a_reply_counts() -> None:
     assert [run.usages for run in every(run_of(turn(A, tokens=7), max_iter=1))] == [(Usage(7, 0),)]
     twice = turn(early_usage=Tokens(input=1, output=1), tokens=7)
