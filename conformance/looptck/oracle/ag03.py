@@ -343,9 +343,21 @@ class _Run:
             if what == "ask":
                 self.number = self._iterations_behind()
                 return
+            self.made = self._answered(message, places)
         self.number = self.readings.of("resumed-turn-number", *numbers(self.lines, 1, 0))
         self._act(tuple((index, self.known[message.tool_calls[index]]) for index in places), resumed=True)
         self.number -= self.readings.of("resumed-turn-number behind", 0, 1)
+
+    def _answered(self, message: Message, places: Sequence[int]) -> int:
+        """How many answered calls of an open turn count against the budget: none, all, or those that would if open."""
+        if self.max_tool_calls is None:
+            return 0
+        answered = [(n, self.known[call]) for n, call in enumerate(message.tool_calls) if n not in places]
+        counting = self._counting()
+        out = self._free(answered, self._own(answered), counting)
+        out |= self._denied(answered) if counting == "run" else frozenset()
+        counts = dict.fromkeys((0, len(answered), len(answered) - len(out)))
+        return self.readings.of("partly-answered-turn counts", *counts)
 
     def _iterations_behind(self) -> int:
         """How iterations are numbered behind an input with answered turns is open."""

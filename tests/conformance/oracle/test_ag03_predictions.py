@@ -247,6 +247,21 @@ def test_a_call_without_fit_arguments_may_count_only_where_the_gate_denies_it() 
     assert {(run.ending, run.rounds[0].asked) for run in passed} == {("tokens", "none"), ("tokens", "all")}
 
 
+def partly(*calls: Call, limit: int, gate: bool = False) -> set[tuple[str, tuple[int, ...]]]:
+    """How runs end that dispatch the rest of a turn whose first call is answered, and `used` of those that may not."""
+    given = (*USER, Said(role="assistant", calls=calls), Said(role="tool", content="ok", tool_call_id=calls[0].id))
+    runs = every(run_of(turn(call("x")), turn(), gate=gate, max_tool_calls=limit, more={"messages": given}))
+    return {(run.ending, run.used) for run in runs if run.rounds and run.rounds[0].ask is None}
+
+
+def test_the_answered_calls_of_an_open_turn_may_count() -> None:
+    assert partly(A, B, limit=1) == {("tool_calls", (2, 1))}, "before the turn where both count, else behind it"
+    assert partly(A, B, limit=2) == {("answered", ()), ("tool_calls", (3, 2))}
+    assert partly(A, B, limit=3) == {("answered", ())}
+    assert partly(CUT, B, limit=2) == {("answered", ()), ("tool_calls", (3, 2))}
+    assert partly(DENIED, A, limit=2, gate=True) == {("answered", ()), ("tool_calls", (3, 2))}
+
+
 def test_usage_is_summed_also_where_a_run_fails_and_the_last_report_of_a_reply_counts() -> None:
     assert [run.usages for run in every(run_of(turn(A, tokens=7), max_iter=1))] == [(Usage(7, 0),)]
     twice = turn(early_usage=Tokens(input=1, output=1), tokens=7)
