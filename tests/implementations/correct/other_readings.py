@@ -1,6 +1,7 @@
 """Other readings: wherever the specification is silent and the reference had to choose, this loop chose otherwise.
 
-* A resumed turn has the number 0 and counts in `tl.agent.iterations`. A turn of which some calls are answered is not an
+* A resumed turn has the number 0 and counts in `tl.agent.iterations`. Behind answered turns iterations are counted on,
+  and the last number stands there. A turn of which some calls are answered is not an
   unanswered one: the model is asked. Approvals are used up by the turn that they let through.
 * A limit of 0 is none. Tokens exactly at the budget allow another model call; an answer past it is a budget error. The
   gate is asked before the tool-call budget, denied calls do not count, `used` is what was done, resources are named
@@ -10,6 +11,8 @@
   runner's own error is the cause of `RunFailedError`. A gate that raises denies.
 * A call whose arguments are no JSON object is answered by the loop: it is a step, does not count against the budget,
   and has no `tool_call` event.
+* Usage is shown when the model reports it, within the step: none on a replay, none where nothing was reported. There
+  the span of the model call has no tokens either.
 * A failed tool's message begins with "error: ". A denial is a step and has no `tool_call` event. Replayed replies give
   text events. After an error there is no terminal event.
 * Spans lie inside the steps, tools under the model call; a turn that waits has a span for each call; what did not
@@ -148,7 +151,7 @@ class Run:
                     error.message, error.usage, error.transcript = self._last, self._usage, tuple(self._messages)
                 raise
             finally:
-                span.set_attribute(ag03.ITERATIONS, self._asked + self._resumed)
+                span.set_attribute(ag03.ITERATIONS, self._number + self._resumed)
             self._emit("done")
             return answer
 
@@ -157,6 +160,8 @@ class Run:
             self._last = self._messages[-1]
             self._resumed = 1
             await self._turn(self._last.tool_calls)
+        else:
+            self._number = sum(bool(message.tool_calls) for message in self._messages)
         while self._asked < self._agent.max_iter:
             self._asked += 1
             self._number += 1
@@ -177,7 +182,6 @@ class Run:
         self._usage += usage
         self._last = reply
         self._messages.append(reply)
-        self._emit("usage", usage=usage)
         return reply
 
     async def _read_reply(self) -> tuple[Message, Usage]:
@@ -191,13 +195,14 @@ class Run:
                     reply.add(chunk)
                     if isinstance(chunk, ag03.TextChunk):
                         self._emit("text", text=chunk.text)
+                    elif isinstance(chunk, ag03.UsageChunk):
+                        self._emit("usage", usage=chunk.usage)
+                        span.set_attribute(ag03.INPUT_TOKENS, chunk.usage.input_tokens)
+                        span.set_attribute(ag03.OUTPUT_TOKENS, chunk.usage.output_tokens)
             except Exception:
                 self._keep(reply.message())
                 raise
-            message, usage = reply.message(), reply.usage()
-            span.set_attribute(ag03.INPUT_TOKENS, usage.input_tokens)
-            span.set_attribute(ag03.OUTPUT_TOKENS, usage.output_tokens)
-        return message, usage
+        return reply.message(), reply.usage()
 
     def _keep(self, failed: Message) -> None:
         calls = tuple(call for call in failed.tool_calls if call.name)
