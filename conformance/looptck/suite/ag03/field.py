@@ -92,7 +92,7 @@ def outputs_reach_next_run(e: Evidence) -> Finding:
 
 @TEST.check("field/invalid-call-answered", "invalid-arguments-go-on", "invalid-call-alone")
 def invalid_call_answered(e: Evidence) -> Finding:
-    """A reply whose only call has arguments that do not parse ends nothing: the call is answered, the model asked."""
+    """A reply whose only call has arguments that are no JSON object ends nothing: it is answered, the model asked."""
     expected = {"open": [[], [], []], "ended": "answered"}
     return equal(expected, {"open": _open_in_requests(e, 0), "ended": e.ending()})
 
