@@ -24,7 +24,10 @@ __all__ = ["differences", "unpredicted"]
 
 
 def differences(scenario: Scenario, observation: Observation) -> tuple[Difference, ...]:
-    """The differences of the first invocation that has any; else those of the spans and of what outlived all runs."""
+    """The differences of the first invocation that has any; else those of the spans and of what outlived all runs.
+
+    From an invocation on that goes on from a call of which a part arrived, no runs are predicted.
+    """
     runs: list[Predicted] = []
     left: list[tuple[Line, ...]] = []
     journal: Mapping[str, Turn | None] = {}
@@ -34,7 +37,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
         before = left[invocation.continues] if invocation.continues is not None else ()
         given = (*before, *(Line(said.message()) for said in invocation.messages))
         if _cut_off(scenario, given):
-            return ()
+            break
         seen, records = observation.invocations[place], _records(observation, place)
         tells = partial(spans.tells, place=place, observation=observation)
         predicted, found = _best(scenario, place, given, journal, seen, records, tells)

@@ -18,27 +18,39 @@ from looptck_fakes import ToolStarted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from looptck.observation import Observation, SpanSeen
+    from looptck.observation import AnyRecord, Observation, SpanSeen
     from looptck.oracle.predicted import Predicted
     from looptck.scenario import Scenario
 
 
 def differences(scenario: Scenario, runs: Sequence[Predicted], observation: Observation) -> Iterator[Difference]:
-    """Every difference in the spans of all invocations together, each by itself; none where there is no tracer."""
+    """Every difference in the spans of all these invocations together, each by itself; none where there is no tracer.
+
+    They are the first ones of the scenario; what a run traced that is not among them is not looked at.
+    """
     if not scenario.tracer:
         return
-    spans = observation.spans
+    spans, records = _of_the_first(len(runs), observation)
     doubtful = next((run.doubtful for run in runs if run.doubtful is not None), None)
     for found in (
         _runs(scenario, runs, spans),
         _models(runs, spans),
         _tools(runs, spans),
         _parents(spans),
-        _current(observation),
+        _current(spans, records),
         _ended(spans),
     ):
         if found is not None:
             yield found.resting_on(doubtful)
+
+
+def _of_the_first(runs: int, observation: Observation) -> tuple[Sequence[SpanSeen], Sequence[AnyRecord]]:
+    """The spans and the log of so many runs, up to where the next began: one run follows the other."""
+    if runs >= len(observation.invocations):
+        return observation.spans, observation.records
+    roots = [place for place, span in enumerate(observation.spans) if span.name == ag03.SPAN_RUN]
+    end = roots[runs] if runs < len(roots) else len(observation.spans)
+    return observation.spans[:end], observation.records[: observation.invocations[runs].began]
 
 
 def _named(spans: Sequence[SpanSeen], name: str) -> list[SpanSeen]:
@@ -161,10 +173,10 @@ def _parents(spans: Sequence[SpanSeen]) -> Difference | None:
     return None
 
 
-def _current(observation: Observation) -> Difference | None:
+def _current(spans: Sequence[SpanSeen], records: Sequence[AnyRecord]) -> Difference | None:
     """While a tool runs the current span is that call's own."""
-    names = {span.id: span.name for span in observation.spans}
-    for record in observation.records:
+    names = {span.id: span.name for span in spans}
+    for record in records:
         if isinstance(record, ToolStarted) and names.get(record.context or "") != ag03.tool_span(record.call.name):
             about, seen = f"the current span while {record.call.id} runs", names.get(record.context or "", "none")
             return Difference("tool-span-current", about, ag03.tool_span(record.call.name), seen)

@@ -11,7 +11,7 @@ import pytest
 
 from looptck import oracle
 from looptck.contract import ag03
-from looptck.contract.ag03 import Usage
+from looptck.contract.ag03 import Message, ToolCall, Usage
 from looptck.profile import profile_of
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
 from looptck.target import REFERENCES, parse_target
@@ -231,3 +231,43 @@ def test_the_number_is_that_of_its_steps_and_no_other() -> None:
     for number in (2, 5, 6):
         assert broken(goes_on(OPEN, "record"), iterations(number)) == ["run-span-iterations"]
     assert broken(goes_on(USER, "none"), iterations(4)) == ["run-span-iterations"]
+
+
+# a run that goes on from a call of which a part arrived
+
+FAILS = Turn(calls=(CALL, CALL.model_copy(update={"id": "b"})), fragments=2, error="down", error_at="middle")
+GOES_ON = Scenario(
+    name="goes on",
+    tracer=True,
+    invocations=(
+        Invocation(messages=USER, turns=(PAID[0], FAILS)),
+        Invocation(continues=0, turns=(ANSWER,)),
+        Invocation(messages=USER, turns=(ANSWER,)),
+    ),
+)
+
+
+def parts_kept(seen: Observation) -> Observation:
+    """The transcript of the first run with what had arrived of the calls."""
+    first, *others = seen.invocations
+    kept = (*(first.transcript or ()), Message("assistant", "", (ToolCall("", "", "{"), ToolCall("", "", "{"))))
+    return replace(seen, invocations=(replace(first, transcript=kept), *others))
+
+
+def of_run(place: int, **more: Any) -> Callable[[Observation], Observation]:
+    """A change of the span of one run, beside what the first one kept."""
+
+    def changed(seen: Observation) -> Observation:
+        run = [span for span in seen.spans if span.name == ag03.SPAN_RUN][place]
+        return parts_kept(replace(seen, spans=tuple(replace(one, **more) if one is run else one for one in seen.spans)))
+
+    return changed
+
+
+def test_such_a_run_is_not_judged_and_the_runs_before_it_are() -> None:
+    assert broken(GOES_ON, parts_kept) == []
+    assert broken(GOES_ON, of_run(0, status="UNSET")) == ["run-span-status"]
+    assert broken(GOES_ON, of_run(0, ended=False)) == ["spans-ended"]
+    for later in (1, 2):
+        assert broken(GOES_ON, of_run(later, ended=False, kind="CLIENT")) == []
+    assert broken(GOES_ON, lambda seen: parts_kept(replace(seen, leftovers=("a task",)))) == ["no-task-left"]
