@@ -200,11 +200,12 @@ class _Run:
         if any(unfit(call) for _, call in calls):
             self.predicted.doubt("arguments-verbatim")
         own = self._own(calls)
-        counting = self._counting()
-        free = self._free(calls, own, counting)
+        uncounted = self._uncounted(own)
+        counting = self._counting(uncounted)
+        free = self._free(calls, uncounted, counting)
         stops: list[Ending] = ["tokens"] if self._tokens_passed() else []
-        proposed = len(calls) - len(free)
-        if counting == "proposed" and self._too_many(proposed):
+        proposed = len(calls) - (0 if counting == "checked" else len(free))
+        if counting != "run" and self._too_many(proposed):
             stops.append("tool_calls")
         if stops and not self._gate_first(stops):
             self._stop(stops, proposed)
@@ -214,7 +215,7 @@ class _Run:
         if counting == "run" and self._too_many(count):
             stops.append("tool_calls")
         if stops:
-            self._stop(stops, count)
+            self._stop(stops, count if counting == "run" else proposed)
         self.made += count
         self._dispatch(round_, planned)
 
@@ -227,13 +228,17 @@ class _Run:
             if self.readings.of(f"invalid-arguments-go-on {kind}", "tools", "loop") == "loop"
         )
 
-    def _free(self, calls: Iterable[tuple[int, Call]], own: frozenset[int], counting: str) -> frozenset[int]:
-        """Those of them that do not count; whoever asks the gate first may count the denied ones like any other."""
+    def _uncounted(self, own: frozenset[int]) -> frozenset[int]:
+        """Those that the loop answers itself, where these do not count."""
         limited = self.max_tool_calls is not None
-        if not (own and limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"):
-            return frozenset()
-        denied = self._denied(calls) & own if counting == "proposed" else frozenset()
-        return own - denied if denied and self.readings.of(_DENIED_COUNT, "no", "yes") == "yes" else own
+        uncounted = own and limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"
+        return own if uncounted else frozenset()
+
+    def _free(self, calls: Iterable[tuple[int, Call]], uncounted: frozenset[int], counting: str) -> frozenset[int]:
+        """Those of them that do not count; whoever asks the gate first may count the denied ones like any other."""
+        denied = self._denied(calls) & uncounted if counting == "proposed" else frozenset()
+        counted = denied and self.readings.of(_DENIED_COUNT, "no", "yes") == "yes"
+        return uncounted - denied if counted else uncounted
 
     def _denied(self, calls: Iterable[tuple[int, Call]]) -> frozenset[int]:
         return frozenset(place for place, call in calls if self.gate and call.verdict in {"deny", "raise"})
@@ -245,10 +250,12 @@ class _Run:
             return True  # else it could not tell which they are
         return self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"
 
-    def _counting(self) -> str:
+    def _counting(self, uncounted: frozenset[int]) -> str:
+        """Whether calls count that are denied or `uncounted`; where all are `checked` there has to be room for them too."""
         denied = self.gate and any(call.verdict != "allow" for turn in self.invocation.turns for call in turn.calls)
         denied = denied or (self.gate and any(line.message.tool_calls for line in self.lines))
-        return self.readings.of("denied-calls-in-budget", "proposed", "run") if denied else "proposed"
+        some = bool(uncounted or denied)
+        return self.readings.of("denied-calls-in-budget", "proposed", "run", "checked") if some else "proposed"
 
     def _too_many(self, calls: int) -> bool:
         return self.max_tool_calls is not None and self.made + calls > self.max_tool_calls

@@ -123,6 +123,10 @@ BY_HAND: dict[str, tuple[Scenario, set[str]]] = {
         run_of(turn(A, DENIED), turn(), gate=True, max_tool_calls=1),
         {"1 replies, tool_calls", "2 replies, 1: a, answered"},
     ),
+    "room for denied calls that use up none": (
+        run_of(*[turn(A, DENIED)] * 3, turn(), gate=True, max_tool_calls=3),
+        {"2 replies, 1: a, tool_calls", "3 replies, 1: a, 2: a, tool_calls", "4 replies, 1: a, 2: a, 3: a, answered"},
+    ),
     # the gate
     "denied": (run_of(turn(A, DENIED), turn(), gate=True), {"2 replies, 1: a, answered"}),
     "waits": (run_of(turn(A, WAITS), turn(), gate=True), {"1 replies, approval"}),

@@ -4,7 +4,8 @@
 where an abandoned iterator stopped. Model and tools run in tasks that post their events to an inbox which the generator
 empties. A cancelled `result()`, or the last reader that is cancelled, closes the generator, which drops the open turn.
 Its readings: approvals count for the resumed turn only; a tool is announced when it gets a slot; a call whose arguments
-do not parse is answered at once, without a step, unless it has none at all.
+do not parse is answered at once, without a step, unless it has none at all; a turn needs room in the budget for all of
+its calls, and the denied ones use up none.
 """
 
 from __future__ import annotations
@@ -260,22 +261,23 @@ class Run:
         """What to do for each call of a turn; raises where the budget or the gate forbids all of it."""
         gate = self._agent.gate
         limit = self._agent.budget.max_tool_calls if self._agent.budget is not None else None
-        self._called += len(calls)
-        if limit is not None and self._called > limit:
-            raise ag03.BudgetError("tool_calls", self._called, limit)
+        if limit is not None and self._called + len(calls) > limit:
+            raise ag03.BudgetError("tool_calls", self._called + len(calls), limit)
         context = ag03.CallContext(any(message.role == "tool" for message in self.messages), self._number)
-        pending, works = list[ag03.Pending](), list[Work]()
+        pending, works, denied = list[ag03.Pending](), list[Work](), 0
         for index, call in calls:
             verdict = None if gate is None else await gate.decide(call, context)
             if isinstance(verdict, NeedApproval):
                 if verdict.marker not in approved:
                     pending.append(ag03.Pending(call, verdict.marker, verdict.reason))
                 verdict = ag03.Allow()
+            denied += isinstance(verdict, Deny)
             works.append(self._work(index, call, verdict))
         for item in pending:
             self._note(item.call, ag03.OUTCOME_NEEDS_APPROVAL)
         if pending:
             raise ag03.ApprovalError(pending)
+        self._called += len(calls) - denied
         return works
 
     def _work(self, index: int, call: ToolCall, verdict: ag03.Verdict | None) -> Work:
