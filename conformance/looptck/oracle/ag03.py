@@ -251,7 +251,7 @@ class _Run:
         return self.readings.of("gate-and-budget-order", "budget", "gate") == "gate"
 
     def _counting(self, uncounted: frozenset[int]) -> str:
-        """Whether calls count that are denied or `uncounted`; where all are `checked` there has to be room for them too."""
+        """Whether calls count that are denied or `uncounted`; `checked` ones do not, and yet need room."""
         denied = self.gate and any(call.verdict != "allow" for turn in self.invocation.turns for call in turn.calls)
         denied = denied or (self.gate and any(line.message.tool_calls for line in self.lines))
         some = bool(uncounted or denied)

@@ -9,12 +9,14 @@ from looptck.open_turn import open_turn
 from looptck.oracle import endings, events, spans
 from looptck.oracle.ag03 import predict, unpredicted
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
+from looptck.oracle.forbidden import forbidden
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
+from looptck.requirements import requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from looptck.observation import AnyRecord, InvocationSeen, Observation
     from looptck.oracle.predicted import Predicted
@@ -42,7 +44,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
         tells = partial(spans.tells, place=place, observation=observation)
         predicted, found = _best(scenario, place, given, journal, seen, records, tells)
         if found:
-            return found
+            return found if _grave(found) else (*found, *_whatever_is_open(scenario, observation, place))
         runs.append(predicted)
         left.append(_left(predicted, seen))
         journal = predicted.journal
@@ -51,6 +53,16 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
         left_over = list(observation.leftovers)
         found += (Difference("no-task-left", "tasks that outlived the runs", [], left_over),)
     return found
+
+
+def _grave(found: Sequence[Difference]) -> bool:
+    return any(requirements("ag03")[one.requirement].level == "must" for one in found)
+
+
+def _whatever_is_open(scenario: Scenario, observation: Observation, start: int) -> Iterator[Difference]:
+    """What is forbidden from an invocation on that only good sense holds anything against, and in those behind it."""
+    for place in range(start, len(observation.invocations)):
+        yield from forbidden(scenario, place, _records(observation, place))
 
 
 def _cut_off(scenario: Scenario, given: Sequence[Line]) -> bool:
