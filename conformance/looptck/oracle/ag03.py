@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from looptck.oracle.readings import Readings
     from looptck.scenario import Call, Invocation, Scenario, Turn
 
-
 _DENIED_COUNT = "invalid-arguments-answered denied"
 
 
@@ -234,11 +233,10 @@ class _Run:
         uncounted = own and limited and self.readings.of("invalid-arguments-answered counts", "yes", "no") == "no"
         return own if uncounted else frozenset()
 
-    def _free(self, calls: Iterable[tuple[int, Call]], uncounted: frozenset[int], counting: str) -> frozenset[int]:
-        """Those of them that do not count; whoever asks the gate first may count the denied ones like any other."""
-        denied = self._denied(calls) & uncounted if counting == "proposed" else frozenset()
-        counted = denied and self.readings.of(_DENIED_COUNT, "no", "yes") == "yes"
-        return uncounted - denied if counted else uncounted
+    def _free(self, calls: Iterable[tuple[int, Call]], out: frozenset[int], counting: str) -> frozenset[int]:
+        """Those of `out` that do not count; whoever asks the gate first may count the denied ones like any other."""
+        denied = self._denied(calls) & out if counting == "proposed" else frozenset()
+        return out - denied if denied and self.readings.of(_DENIED_COUNT, "no", "yes") == "yes" else out
 
     def _denied(self, calls: Iterable[tuple[int, Call]]) -> frozenset[int]:
         return frozenset(place for place, call in calls if self.gate and call.verdict in {"deny", "raise"})
@@ -360,9 +358,10 @@ class _Run:
         if self.max_tool_calls is None:
             return 0
         answered = [(n, self.known[call]) for n, call in enumerate(message.tool_calls) if n not in places]
-        counting = self._counting()
-        out = self._free(answered, self._own(answered), counting)
-        out |= self._denied(answered) if counting == "run" else frozenset()
+        out = self._uncounted(self._own(answered))
+        counting = self._counting(out)
+        out = self._free(answered, out, counting)
+        out |= frozenset() if counting == "proposed" else self._denied(answered)
         counts = dict.fromkeys((0, len(answered), len(answered) - len(out)))
         return self.readings.of("partly-answered-turn counts", *counts)
 
