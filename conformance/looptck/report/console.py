@@ -13,6 +13,7 @@ from looptck.profile import profile_of
 from looptck.report.again import again
 from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
+from looptck.report.given import given
 from looptck.report.model import in_words
 from looptck.report.text import LONGEST, message_of, one_line
 
@@ -83,7 +84,7 @@ def print_failures(
             _print_failure(console, check)
             if (test.name, check.scenario) not in drawn:
                 drawn.add((test.name, check.scenario))
-                console.print(_run(report.profile, observed[test.name][check.scenario]))
+                _print_run(console, report.profile, observed[test.name][check.scenario])
                 _print_output(console, observed[test.name], check)
             else:
                 console.print(f"  its run is the one of scenario {check.scenario} above", style="dim")
@@ -191,12 +192,19 @@ def _beside(check: CheckReport) -> Table:
     return table
 
 
+def _print_run(console: Console, name: str, observed: tuple[Any, Any]) -> None:
+    """The run that was observed: of which scenario, what that sets, and the worked example."""
+    scenario, _ = observed
+    console.print(f"the run of scenario {escape(scenario.name)}", style="dim", highlight=False)
+    if options := given(scenario):
+        console.print(f"  {one_line(options)}", markup=False, highlight=False)
+    console.print(_run(name, observed))
+
+
 def _run(name: str, observed: tuple[Any, Any]) -> Table:
     """The run that was observed, told as a worked example in the way of its profile."""
-    profile, (scenario, _) = profile_of(name), observed
-    table = Table(
-        title=f"the run of scenario {scenario.name}", title_justify="left", title_style="dim", box=None, padding=(0, 2)
-    )
+    profile = profile_of(name)
+    table = Table(box=None, padding=(0, 2))
     for heading in ("step", "messages before", "model returned", "loop did", "usage so far"):
         table.add_column(heading, overflow="fold")
     told = profile.rows(profile.evidence(*observed))

@@ -11,6 +11,7 @@ from looptck.report.again import again
 from looptck.report.beside import pairs
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
+from looptck.report.given import given
 from looptck.report.html.drawing import drawn
 from looptck.report.model import in_words
 from looptck.report.text import LONGEST, one_line, text_of
@@ -34,10 +35,11 @@ _OUTPUT = 400
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run: its rows as cells, how many more there are, its picture, and the end of what the loop printed."""
+    """A run: what its scenario sets, its rows as cells, how many more there are, its picture, what the loop printed."""
 
     anchor: str
     scenario: str
+    given: str
     rows: list[tuple[str, ...]]
     more: int
     picture: Picture | None
@@ -183,7 +185,7 @@ def _some(rows: list[Pair]) -> tuple[list[Pair], int]:
 
 def _run(profile_name: str, test: str, name: str, observed: tuple[Any, Any]) -> RunView | None:
     """The run of a scenario; None where there is nothing to show of it."""
-    profile, (_, observation) = profile_of(profile_name), observed
+    profile, (scenario, observation) = profile_of(profile_name), observed
     output = observation.output[-_OUTPUT:].strip()
     evidence = profile.evidence(*observed)
     rows, timeline = profile.rows(evidence), profile.timeline(evidence)
@@ -191,7 +193,8 @@ def _run(profile_name: str, test: str, name: str, observed: tuple[Any, Any]) -> 
         return None
     anchor = re.sub(r"\s+", "-", f"run/{test}/{name}")
     cells = [_cells(row) for row in rows[:_ROWS]]
-    return RunView(anchor, name, cells, max(len(rows) - _ROWS, 0), drawn(timeline) if timeline else None, output)
+    picture, more = drawn(timeline) if timeline else None, max(len(rows) - _ROWS, 0)
+    return RunView(anchor, name, one_line(given(scenario)), cells, more, picture, output)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
