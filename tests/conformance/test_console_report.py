@@ -16,6 +16,7 @@ from looptck.observation import Observation
 from looptck.observe import observe_here
 from looptck.report.console import print_failures, print_summary, print_test
 from looptck.report.model import CheckReport, Report, TestReport
+from looptck.requirements import requirements
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Turn
 from looptck.session import choose, judged, observe_all, report
 from looptck_reference.stream import Stream
@@ -150,6 +151,24 @@ def test_expected_stands_beside_seen_row_by_row(expected: Any, seen: Any, rows: 
     heading = next(number for number, line in enumerate(lines) if line.split() == ["expected", "seen"])
     assert [" ".join(line.split()) for line in lines[heading + 1 : heading + 1 + len(rows)]] == rows
     assert "the run of scenario sea" in lines[heading + 1 + len(rows)]
+
+
+def test_a_requirement_that_is_named_by_its_id_is_told_in_a_line() -> None:
+    """Of a short statement all is said, of a longer one the first sentence, and none takes a second line."""
+    short, long, longest = "denied-text", "duplicate-ids", "loop-runs-calls"
+    for record, told in (
+        (short, requirements("ag03")[short].statement),
+        (long, requirements("ag03")[long].statement.partition(" A turn")[0]),
+        (longest, requirements("ag03")[longest].statement[:137] + "…"),
+    ):
+        lines = failures(check(requirement=record, message=f"breaks {record}, iteration 1", seen=1)).splitlines()
+        assert lines[lines.index(f"  breaks {record}, iteration 1") + 1] == f"  {told}"
+        assert "expected" in lines[lines.index(f"  breaks {record}, iteration 1") + 2]
+
+
+def test_a_check_that_tells_its_own_fact_needs_no_requirement_beside_it() -> None:
+    told = requirements("ag03")["denied-text"].statement
+    assert told not in failures(check(requirement="denied-text", message="run 1 raised ValueError", seen=1))
 
 
 def test_other_choices_are_shown_below() -> None:

@@ -16,6 +16,7 @@ from looptck.report.diagnosis import headline, remarks
 from looptck.report.given import given
 from looptck.report.model import in_words
 from looptck.report.text import LONGEST, message_of, one_line
+from looptck.requirements import requirements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from looptck.judge import Observed
     from looptck.report.model import CheckReport, Report, TestReport
+    from looptck.requirements import Requirement
 
 _STYLES = {"pass": "green", "fail": "bold red", "skip": "yellow", "incomplete": "magenta", "fault": "bold red reverse"}
 _ROWS = 12
@@ -81,7 +83,7 @@ def print_failures(
             if explained > MOST_EXPLAINED:
                 rest.append(check)
                 continue
-            _print_failure(console, check)
+            _print_failure(console, report.profile, check)
             if (test.name, check.scenario) not in drawn:
                 drawn.add((test.name, check.scenario))
                 _print_run(console, report.profile, observed[test.name][check.scenario])
@@ -150,14 +152,23 @@ def _print_obstacle(console: Console, test: TestReport, check: CheckReport, obse
     _print_output(console, observed, check)
 
 
-def _print_failure(console: Console, check: CheckReport) -> None:
+def _print_failure(console: Console, profile: str, check: CheckReport) -> None:
     console.print(
         f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{check.id}[/] ({_weight(check)})", highlight=False
     )
     console.print(f"  {check.statement}", markup=False, highlight=False)
     if check.message:
         _print_message(console, check, soft_wrap=False)
+    if check.message.startswith(f"breaks {check.requirement}"):
+        _print_rule(console, requirements(profile)[check.requirement])
     console.print(_beside(check))
+
+
+def _print_rule(console: Console, record: Requirement) -> None:
+    """What a requirement says that the message names by its id: one line, of a long statement the first sentence."""
+    first, more, _ = record.statement.partition(". ")
+    said = record.statement if len(record.statement) + 2 <= console.width or not more else f"{first}."
+    console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
 
 
 def _print_message(console: Console, check: CheckReport, *, soft_wrap: bool) -> None:
