@@ -37,7 +37,8 @@ class Profile:
     has a default. `encode` and `decode` are its JSON, `scenario_to_json` and `scenario_from_json` that of a scenario.
     `spoiled` tells whether a run left something behind that would disturb the next, `obstacle` what keeps an
     observation from being judged, `remarks` what helps to understand a failed check. `evidence` puts scenario and
-    observation together, `rows` tells such evidence as a worked example, and `timeline` as a picture.
+    observation together, `rows` tells such evidence as a worked example, and `timeline` as a picture. `as_written` has
+    the lines of a scenario's calls as the model writes them, to be shown, by those that are compared.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Profile:
     obstacle: Callable[[Any], tuple[Verdict, str] | None]
     remarks: Callable[[Any], list[str]]
     evidence: Callable[[Any, Any], Any]
+    as_written: Callable[[Any], dict[str, str]]
     rows: Callable[[Any], Sequence[Row]]
     timeline: Callable[[Any], Timeline | None]
     over_limit: str
@@ -76,7 +78,7 @@ def _ag03() -> Profile:
     from looptck.adapter import ContractAdapter  # noqa: PLC0415 - likewise
     from looptck.observe import observe_here  # noqa: PLC0415 - likewise
     from looptck.report import timeline, worked  # noqa: PLC0415 - likewise
-    from looptck.suite.evidence import Evidence  # noqa: PLC0415 - likewise
+    from looptck.suite.evidence import Evidence, calls_as_written  # noqa: PLC0415 - likewise
 
     features = partial(_features, "ag03")
     return Profile(
@@ -93,6 +95,7 @@ def _ag03() -> Profile:
         obstacle=worked.obstacle,
         remarks=worked.remarks,
         evidence=Evidence,
+        as_written=calls_as_written,
         rows=worked.rows,
         timeline=timeline.timeline,
         over_limit="the real-time limit passed while the event loop had no turn: "
@@ -104,7 +107,7 @@ def _lesson4() -> Profile:
     from looptck import adapting  # noqa: PLC0415 - loaded with the profile that needs it
     from looptck.lesson4 import observation, scenario, timeline, worked  # noqa: PLC0415 - likewise
     from looptck.lesson4.adapter import ContractAdapter  # noqa: PLC0415 - likewise
-    from looptck.lesson4.evidence import Evidence  # noqa: PLC0415 - likewise
+    from looptck.lesson4.evidence import Evidence, calls_as_written  # noqa: PLC0415 - likewise
     from looptck.lesson4.observe import observe_here  # noqa: PLC0415 - likewise
 
     features = partial(_features, "lesson4")
@@ -122,6 +125,7 @@ def _lesson4() -> Profile:
         obstacle=lambda _seen: None,
         remarks=worked.remarks,
         evidence=Evidence,
+        as_written=calls_as_written,
         rows=worked.rows,
         timeline=timeline.timeline,
         over_limit="the real-time limit passed before run() returned",

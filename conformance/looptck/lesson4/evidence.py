@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from looptck.canonical import as_written
 from looptck.contract.messages import Usage
 from looptck.lesson4.observation import RunSeen
-from looptck.lesson4.observe import call_line, message
+from looptck.lesson4.observe import call_line, message, written_line
 
 if TYPE_CHECKING:
     from looptck.lesson4.observation import MessageSeen, Observation
@@ -83,3 +84,14 @@ def answer(ask: Ask) -> str:
 def dispatched(asks: tuple[Ask, ...] | list[Ask]) -> list[str]:
     """Calls as the registry was asked to run them."""
     return [call_line(ask.call()) for ask in asks]
+
+
+def written(asks: tuple[Ask, ...]) -> list[str]:
+    """The same to be shown, the arguments in the order in which the model writes them."""
+    return [written_line(ask.call()) for ask in asks]
+
+
+def calls_as_written(scenario: Scenario) -> dict[str, str]:
+    """Lines of a scenario's calls with the keys in the order in which the model writes them, by those without."""
+    asks = tuple(scenario.asks())
+    return as_written(zip(dispatched(asks), written(asks), strict=True))

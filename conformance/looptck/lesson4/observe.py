@@ -24,7 +24,7 @@ from looptck.observe.normal import count, get, is_a, many, plain, text
 from looptck_fakes.lesson4 import Denied, FakeModel, FakeRegistry, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from looptck.lesson4.adapter import Adapter
     from looptck.lesson4.scenario import Ask, Scenario, Task
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _NEVER_ASKED = "never_asked"
 """The name of a tool that no scenario knows."""
-_written = json.JSONEncoder(sort_keys=True, default=str, ensure_ascii=False).encode
+_sorted = json.JSONEncoder(sort_keys=True, default=str, ensure_ascii=False).encode
+_in_order = json.JSONEncoder(default=str, ensure_ascii=False).encode
 
 
 class ScriptedModelError(Exception):
@@ -270,8 +271,17 @@ def _tool_name(tool: Any) -> str:
 
 def call_line(call: ToolCall) -> str:
     """A dispatched call as `id = name(arguments)`, the arguments with sorted keys."""
+    return _line(call, _sorted)
+
+
+def written_line(call: ToolCall) -> str:
+    """The same to be shown, its keys in the order in which they were written."""
+    return _line(call, _in_order)
+
+
+def _line(call: ToolCall, write: Callable[[Any], str]) -> str:
     try:
-        arguments = _written(dict(call.arguments))
+        arguments = write(dict(call.arguments))
     except Exception:  # noqa: BLE001 - keys that cannot be sorted, values that cannot be shown: no call of the scenario
         arguments = text(call.arguments)
     return text(f"{call.id} = {call.name}({arguments})")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from looptck.contract.messages import Usage
-from looptck.lesson4.evidence import dispatched
+from looptck.lesson4.evidence import calls_as_written, dispatched, written
 from looptck.report.lanes import Bar, Line, cut, lanes_of
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ class _Run:
             if number < len(replies):
                 self._turn(replies[number])
             self._ceilings(number + 1)
+        shown = calls_as_written(self.evidence.scenario)
         for line in self.rest:
-            self.drawn.bar(self.drawn.tools, line.partition(" = ")[2].partition("(")[0], f"also dispatched: {line}")
+            name, told = line.partition(" = ")[2].partition("(")[0], f"also dispatched: {shown.get(line, line)}"
+            self.drawn.bar(self.drawn.tools, name, told)
         several = len(self.evidence.observation.runs) > 1
         name, ending = f"run {self.place + 1}" if several else "the run", self.evidence.ending(self.place)
         self.drawn.runs.append(Bar(began, self.drawn.size, f"{name}: {ending}", f"{name} ends: {ending}"))
@@ -99,14 +101,14 @@ class _Run:
         """The calls of a reply that were dispatched. From the one that passes the repeat limit on, none should be."""
         limit = self.meter.repeat_limit if self.meter is not None else None
         late, fatal = self.reached, False
-        for ask, line in zip(reply.asks, dispatched(reply.asks), strict=True):
+        for ask, line, shown in zip(reply.asks, dispatched(reply.asks), written(reply.asks), strict=True):
             self.times[_same(ask)] += 1
             if limit is not None and self.times[_same(ask)] > limit and not late:
                 late = f"a call had passed the repeat limit of {limit}"
                 self.drawn.line("cap", f"repeats: {self.times[_same(ask)]} > {limit}")
             if line in self.rest:
                 self.rest.remove(line)
-                self.drawn.bar(self.drawn.tools, ask.name, f"dispatched: {line}, {ask.outcome}", late)
+                self.drawn.bar(self.drawn.tools, ask.name, f"dispatched: {shown}, {ask.outcome}", late)
                 fatal = fatal or ask.outcome == "fatal"
         self.spent += reply.usage.usage()
         self.reached = late or ("a fatal tool error came before it" if fatal else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from looptck.contract.messages import Usage
-from looptck.lesson4.evidence import answer, dispatched
+from looptck.lesson4.evidence import answer, calls_as_written, dispatched, written
 from looptck.report.row import Row, latest
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _rows(evidence: Evidence, place: int) -> list[Row]:
         if number < len(replies):
             reply = replies[number]
             spent += reply.usage.usage()
-            row.model = ", ".join(dispatched(reply.asks)) or repr(reply.text)
+            row.model = ", ".join(written(reply.asks)) or repr(reply.text)
             row.usage = f"{spent.input_tokens} / {spent.output_tokens}"
             for ask, line in zip(reply.asks, dispatched(reply.asks), strict=True):
                 if line in rest:
@@ -35,7 +35,8 @@ def _rows(evidence: Evidence, place: int) -> list[Row]:
         else:
             row.model = "nothing: beyond its script"
         found.append(row)
-    found[-1].did += [f"also runs {line}" for line in rest]
+    shown = calls_as_written(evidence.scenario)
+    found[-1].did += [f"also runs {shown.get(line, line)}" for line in rest]
     found[-1].did.append(f"ends: {evidence.ending(place)}")
     return found[1:] if not found[0].did else found
 

@@ -83,7 +83,7 @@ def print_failures(
             if explained > MOST_EXPLAINED:
                 rest.append(check)
                 continue
-            _print_failure(console, report.profile, check)
+            _print_failure(console, report.profile, check, observed[test.name])
             if (test.name, check.scenario) not in drawn:
                 drawn.add((test.name, check.scenario))
                 _print_run(console, report.profile, observed[test.name][check.scenario])
@@ -152,7 +152,7 @@ def _print_obstacle(console: Console, test: TestReport, check: CheckReport, obse
     _print_output(console, observed, check)
 
 
-def _print_failure(console: Console, profile: str, check: CheckReport) -> None:
+def _print_failure(console: Console, profile: str, check: CheckReport, observed: Observed) -> None:
     console.print(
         f"\n[{_STYLES[check.verdict]}]{check.verdict}[/] [bold]{check.id}[/] ({_weight(check)})", highlight=False
     )
@@ -161,7 +161,7 @@ def _print_failure(console: Console, profile: str, check: CheckReport) -> None:
         _print_message(console, check, soft_wrap=False)
     if check.message.startswith(f"breaks {check.requirement}"):
         _print_rule(console, requirements(profile)[check.requirement])
-    console.print(_beside(check))
+    console.print(_beside(check, profile_of(profile).as_written(observed[check.scenario][0])))
 
 
 def _print_rule(console: Console, record: Requirement) -> None:
@@ -190,15 +190,15 @@ def _print_output(console: Console, observed: Observed, check: CheckReport) -> N
         console.print(f"  the loop printed, at the end: {output[-200:]!r}", markup=False, highlight=False)
 
 
-def _beside(check: CheckReport) -> Table:
-    """Expected beside seen, row by row; rows that differ are marked."""
+def _beside(check: CheckReport, shown: Mapping[str, str]) -> Table:
+    """Expected beside seen, row by row; rows that differ are marked. Calls are `shown` as the model writes them."""
     table = Table(box=None, padding=(0, 2), show_edge=False)
     for heading in ("", "expected", "seen", ""):
         table.add_column(heading, overflow="fold")
-    for pair in pairs(check.expected, check.seen):
+    for pair in pairs(check.expected, check.seen, shown):
         table.add_row(escape(pair.label), escape(pair.expected), escape(pair.seen), _MARKED if pair.differs else "")
     for other in check.alternatives:
-        for pair in pairs(other, other):
+        for pair in pairs(other, other, shown):
             table.add_row(escape(f"or {pair.label}".rstrip()), escape(pair.expected), "", "")
     return table
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from looptck.contract.ag03 import DEFAULT_MAX_ITER, DEFAULT_MAX_PARALLEL_TOOLS, ToolCall, Usage
 from looptck.open_turn import open_calls
 from looptck.report.lanes import Bar, Lane, Line, cut, lanes_of
-from looptck.suite.evidence import call_line
+from looptck.suite.evidence import written_line
 from looptck_fakes import GateAsked, ModelAnswered, StepEnded, StepStarted, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _lanes(evidence: Evidence, track: _Track) -> list[Lane]:
 def _questions(run: _Run) -> Iterator[Bar]:
     for record in run.evidence.observation.records:
         if isinstance(record, GateAsked) and _owner(run.evidence, record.at, record.call) == run.place:
-            told = f"gate asked about {call_line(record.call)}: {record.verdict}"
+            told = f"gate asked about {written_line(record.call)}: {record.verdict}"
             yield Bar(record.at, record.at + 1, record.verdict, told, "broken" if record.verdict == "raised" else "")
 
 
@@ -193,7 +193,7 @@ def _tools(run: _Run) -> Iterator[Bar]:
         if not isinstance(record, ToolStarted) or _owner(run.evidence, record.at, record.call) != run.place:
             continue
         stretch = _Stretch.of(record.at, ended.get(record.run))
-        yield stretch.bar(record.call.name, f"tool {call_line(record.call)}", run.late(record.at))
+        yield stretch.bar(record.call.name, f"tool {written_line(record.call)}", run.late(record.at))
 
 
 def _owner(evidence: Evidence, at: int, call: ToolCall) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
 from looptck.report.row import Row, latest
-from looptck.suite.evidence import call_line, tokens
+from looptck.suite.evidence import tokens, written_line
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _said(turn: Turn | None) -> str:
         return "nothing: beyond its script"
     message, failure = turn.message(), _failure(turn)
     parts = [repr(_clip(message.content))] if message.content or not message.tool_calls else []
-    reply = ", ".join([*parts, *(_clip(call_line(call)) for call in message.tool_calls)])
+    reply = ", ".join([*parts, *(_clip(written_line(call)) for call in message.tool_calls)])
     return reply if failure is None else failure.format(reply)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from looptck.canonical import canonical
+from looptck.canonical import as_written, canonical, in_order
 from looptck.contract.ag03 import DENIED_PREFIX, Message, ToolCall, Usage
 from looptck.observation import InvocationSeen
 from looptck_fakes import GateAsked, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -169,6 +169,16 @@ def line(message: Message) -> str:
 def call_line(call: ToolCall) -> str:
     """A call as `id = name(arguments)`, the same for arguments that are the same JSON value."""
     return f"{call.id} = {call.name}({canonical(call.arguments)})"
+
+
+def written_line(call: ToolCall) -> str:
+    """The same to be shown, its keys in the order in which they were written."""
+    return f"{call.id} = {call.name}({in_order(call.arguments)})"
+
+
+def calls_as_written(scenario: Scenario) -> dict[str, str]:
+    """Lines of a scenario's calls with the keys in the order in which the model writes them, by those without."""
+    return as_written((call_line(call.call()), written_line(call.call())) for call in scenario.calls())
 
 
 def call_lines(calls: Sequence[ToolCall]) -> list[str]:

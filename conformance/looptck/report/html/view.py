@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from looptck.profile import profile_of
 from looptck.report.again import again
-from looptck.report.beside import pairs
+from looptck.report.beside import in_words_of, pairs
 from looptck.report.diagnosis import headline, remarks
 from looptck.report.excuses import why_excused
 from looptck.report.given import given
@@ -157,13 +157,20 @@ def _test(report: Report, test: TestReport, observed: Observed) -> TestView:
     for check in sorted(test.checks, key=lambda check: check.verdict in {"pass", "skip"}):
         homes.setdefault(check.scenario, check.id)
     runs = {name: _run(report.profile, test.name, name, observed[name]) for name in homes if name in observed}
-    return TestView(test, [_check(report, check, homes, runs) for check in test.checks])
+    as_written = profile_of(report.profile).as_written
+    shown = {name: as_written(observed[name][0]) for name in homes if name in observed}
+    return TestView(test, [_check(report, check, homes, runs, shown.get(check.scenario, {})) for check in test.checks])
 
 
 def _check(
-    report: Report, check: CheckReport, homes: Mapping[str, str], runs: Mapping[str, RunView | None]
+    report: Report,
+    check: CheckReport,
+    homes: Mapping[str, str],
+    runs: Mapping[str, RunView | None],
+    shown: Mapping[str, str],
 ) -> CheckView:
-    rows, more = _some(pairs(check.expected, check.seen)) if check.evaluated() else ([], 0)
+    """A check; its calls are `shown` as the model writes them."""
+    rows, more = _some(pairs(check.expected, check.seen, shown)) if check.evaluated() else ([], 0)
     return CheckView(
         report=check,
         requirement=requirements(report.profile).get(check.requirement),
@@ -171,7 +178,7 @@ def _check(
         again=again(report, check.id),
         pairs=rows,
         more=more,
-        alternatives=[text_of(other) for other in check.alternatives],
+        alternatives=[text_of(in_words_of(other, shown)) for other in check.alternatives],
         run=runs.get(check.scenario),
         here=homes[check.scenario] == check.id,
     )
