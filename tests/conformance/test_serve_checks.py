@@ -306,7 +306,9 @@ def test_an_invocation_that_continues_another_shows_all_of_it() -> None:
     assert failed(judged(given, asked, [body([*before, proposing(ANSWER), *more])])) == []
     assert failed(judged(given, asked, [body([*before, *more])])) == ["turn-text"]
     assert failed(judged(given, asked, [body([proposing(ANSWER), *more])])) == ["appended-only"]
-    assert failed(judged(given, asked, [])) == ["all-asked"]
+    stopped = judged(given, asked, [])
+    assert failed(stopped) == ["all-asked"]
+    assert ("at least 1 model call", "0 model calls") in [(one.expected, one.seen) for one in stopped.findings]
 
 
 def test_an_approved_turn_is_answered_and_the_model_not_asked_before() -> None:

@@ -80,8 +80,9 @@ class FuzzReport(Data):
         broken = [one.broken for one in self.failures]
         what = f"{', '.join(broken)}, first in scenario {self.first}; " if broken else ""
         ended = ", its time was up" if self.timed_out else ", interrupted" if self.interrupted else ""
+        scenarios = f"{self.examples} scenario{'' if self.examples == 1 else 's'}"
         said.append(
-            f"{self.verdict.upper()} {one_line(self.target)} against {self.profile}: {what}{self.examples} scenarios "
+            f"{self.verdict.upper()} {one_line(self.target)} against {self.profile}: {what}{scenarios} "
             f"in {self.seconds:.1f} s ({self.rate:.0f}/s, seed {self.seed}{ended})"
         )
         return said

@@ -133,7 +133,8 @@ class Asked:
         requirement = self._repeat_missed() if stop is Stop.REPEATED_CALL else WENT_ON[stop]
         if stop is Stop.STEP_BUDGET and (self.scenario.meter is None or self.scenario.meter.max_steps is None):
             requirement = "step-default"
-        got = [f"{len(more)} model calls", *self.dispatched]
+        calls = "1 model call" if len(more) == 1 else f"{len(more)} model calls"
+        got = [calls, *self.dispatched] if more else self.dispatched
         return self._found(asked, requirement, "behind the end of the run", [], got)
 
     def _failing_again(self, number: int, request: RequestSeen) -> bool:

@@ -347,7 +347,11 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 @RULES.check("requests/all-asked", "loop-repeats", needs_end=True)
 def all_asked(c: Conversation) -> Finding | Unjudged:
     """As long as replies propose calls and nothing ends the run, the model is asked again."""
-    return Finding(len(c.calls) >= c.least, f"at least {c.least} model calls", f"{len(c.calls)} model calls")
+    return Finding(len(c.calls) >= c.least, f"at least {_model_calls(c.least)}", _model_calls(len(c.calls)))
+
+
+def _model_calls(number: int) -> str:
+    return f"{number} model call{'' if number == 1 else 's'}"
 
 
 def _none_after(kind: Kind) -> RuleFunction:
@@ -358,7 +362,7 @@ def _none_after(kind: Kind) -> RuleFunction:
         number, _ = end
         if len(c.calls) < number:
             return Unjudged("the run did not come that far")
-        return equal(f"{number} model calls", f"{len(c.calls)} model calls")
+        return equal(_model_calls(number), _model_calls(len(c.calls)))
 
     return function
 

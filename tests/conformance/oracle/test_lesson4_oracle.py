@@ -172,3 +172,16 @@ def test_a_span_may_carry_anything_as_its_reason() -> None:
     seen = profile.observe(adapter, scenario, 10)
     odd = replace(seen, spans=(replace(seen.spans[0], attributes={"stop": ["answered"], "steps": 2}),))
     assert [one.requirement for one in oracle.differences(profile, scenario, odd)] == ["span-stop"]
+
+
+@pytest.mark.parametrize(("more", "told"), [(1, ["1 model call"]), (2, ["2 model calls"])])
+def test_what_comes_behind_the_end_is_counted_in_good_english(more: int, told: list[str]) -> None:
+    profile, scenario = profile_of("lesson4"), asking(SAME)
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    (run,) = seen.runs
+    asked = replace(seen, runs=(replace(run, requests=(*run.requests, *run.requests[:1] * more)),))
+    (difference,) = oracle.differences(profile, scenario, asked)
+    assert (difference.expected, difference.seen) == ([], told)
+    late = replace(seen, runs=(replace(run, dispatched=(*run.dispatched, "late")),))
+    assert "model call" not in str(oracle.differences(profile, scenario, late))
