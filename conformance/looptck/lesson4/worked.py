@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.messages import Usage
 from looptck.lesson4.evidence import answer, calls_as_written, dispatched, written
-from looptck.report.row import Row, latest
+from looptck.report.row import BEYOND, Row, latest
+from looptck_fakes import ScriptExhaustedError
 
 if TYPE_CHECKING:
     from looptck.lesson4.evidence import Evidence
@@ -46,6 +47,7 @@ def remarks(evidence: Evidence) -> list[str]:
     found = []
     for place, seen in enumerate(evidence.observation.runs):
         if seen.status == "raised":
-            found.append(f"run {place + 1} raised {seen.raised}")
+            beyond = seen.raised.startswith(ScriptExhaustedError.__name__)
+            found.append(f"run {place + 1} {BEYOND}" if beyond else f"run {place + 1} raised {seen.raised}")
         found += seen.problems
     return found

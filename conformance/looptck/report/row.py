@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LAST = 4
+BEYOND = "asked the model beyond the end of the scenario's script, where it fails as any model may"
+"""What is said of a run that ended so. Whether the loop asked too often or the scenario is short, the check tells."""
 
 
 @dataclass(slots=True)

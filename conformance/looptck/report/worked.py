@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
-from looptck.report.row import Row, latest
+from looptck.report.row import BEYOND, Row, latest
 from looptck.suite.evidence import tokens, written_line
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
 
@@ -139,7 +139,9 @@ def remarks(evidence: Evidence) -> list[str]:
     for place, seen in enumerate(evidence.observation.invocations):
         if seen.status == "unfinished":
             found.append("nothing more could happen, and there was no result")
-        elif seen.error is not None and seen.error.kind in {"other", "script_exhausted"} and seen.status == "failed":
+        elif seen.error is not None and seen.error.kind == "script_exhausted" and seen.status == "failed":
+            found.append(f"run {place + 1} {BEYOND}")
+        elif seen.error is not None and seen.error.kind == "other" and seen.status == "failed":
             found.append(f"run {place + 1} raised {seen.error.text}")
         found += seen.problems
     return found

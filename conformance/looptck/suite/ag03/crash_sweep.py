@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from looptck.contract.ag03 import Message
 from looptck.durability import LOST_TOOL, RESUMED, STOPPED, WHOLE, sweep
 from looptck.suite import SEEDS, tests_of
+from looptck.suite.ag03.scripted import ended_by
 from looptck.suite.evidence import Evidence, call_lines, tokens
 from looptck.suite.labels import Labels
 from looptck.suite.model import Finding, Test, equal, one_of
@@ -159,8 +160,7 @@ def unknown_ends_run(e: Evidence) -> Finding:
     runs = _Swept(e)
     if not runs.lost_tool():
         return _NOTHING
-    failed = e.invocation(runs.resumed).error
-    return one_of(failed.scripted if failed is not None else e.ending(runs.resumed), "same", "cause")
+    return ended_by(e, "the runner's refusal", runs.resumed)
 
 
 @TEST.check("sweep/unknown-not-shown", "step-error-not-shown")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
+from looptck.suite.ag03.scripted import ended_by
 from looptck.suite.evidence import Evidence, tokens
 from looptck.suite.model import Finding, Test, equal, one_of
 
@@ -49,8 +50,7 @@ AT = ("before", "middle", "after")
 @TEST.check("provider-error/ends-run", "provider-error-ends-run", *AT, "later")
 def ends_run(e: Evidence) -> Finding:
     """The run ends with the provider's error, or with one that has it as its cause; there is no answer."""
-    failed = e.invocation().error
-    return one_of(failed.scripted if failed is not None else e.ending(), "same", "cause")
+    return ended_by(e, "the provider's error")
 
 
 @TEST.check("provider-error/no-tool-runs", "provider-error-no-tools", *AT)

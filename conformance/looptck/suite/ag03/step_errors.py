@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.contract.ag03 import tool_step
 from looptck.scenario import Call, Invocation, Said, Scenario, Tokens, Turn
+from looptck.suite.ag03.scripted import ended_by
 from looptck.suite.evidence import Evidence, call_lines, tokens
 from looptck.suite.model import Finding, Test, equal, one_of
 
@@ -67,8 +68,7 @@ def _turns_before(e: Evidence) -> int:
 @TEST.check("step-error/ends-run", "step-error-ends-run", *REFUSED_TOOL, *REFUSED_MODEL)
 def ends_run(e: Evidence) -> Finding:
     """An error of the step runner ends the run: with that error, or with one that has it as its cause."""
-    failed = e.invocation().error
-    return one_of(failed.scripted if failed is not None else e.ending(), "same", "cause")
+    return ended_by(e, "the runner's error")
 
 
 @TEST.check("step-error/model-not-asked", "step-error-not-shown", *REFUSED_TOOL)
