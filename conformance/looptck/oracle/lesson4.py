@@ -8,7 +8,6 @@ alternatives. It is given plain data and knows the contract alone: no loop, no f
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -241,7 +240,7 @@ class _Run:
         limit = self.meter.repeat_limit
         if limit is None:
             return times > 1 and self._open(f"other-defaults repeat {times}")
-        return times > (self.readings.of("limit-zero repeat", 0, math.inf) if limit == 0 else limit)
+        return self._passes_zero("repeat", times) if limit == 0 else times > limit
 
     def _outcome(self, ask: Ask) -> str:
         return ask.outcome if self.scenario.tools else "unknown"
@@ -278,11 +277,19 @@ class _Run:
         if ceiling is None:
             return spent > room and self._open(f"other-defaults {name} {spent}")
         limit = Fraction(str(ceiling))
-        if limit == 0 and self._open(f"limit-zero {name}, no ceiling"):
-            return False
+        if limit == 0:
+            return self._passes_zero(name, spent)
         if abs(spent - limit) <= near:
             return self._open(f"ceiling-met {name}")
         return spent > limit
+
+    def _passes_zero(self, name: str, spent: int | Fraction) -> bool:
+        """Whether something passes a ceiling of zero, which may be read as zero, as none, or as any other number.
+
+        What grows ends the run where it first passes, so that the answers are those of one number.
+        """
+        options = ("yes", "no") if spent > 0 else ("no", "yes")
+        return self.readings.of(f"limit-zero {name} {spent}", *options) == "yes"
 
 
 # When two calls are the same

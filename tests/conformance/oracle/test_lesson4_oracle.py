@@ -23,6 +23,8 @@ from looptck.target import REFERENCES, parse_target
 if TYPE_CHECKING:
     from tests.lean import Lean
 
+    from looptck.lesson4.observation import Observation
+
 CORRECT = ["reference", *map(str, Implementations("lesson4", ROOT / "lesson4").correct)]
 each_correct = pytest.mark.parametrize("target", CORRECT, ids=lambda target: target.rpartition("/")[2])
 DRAWN, MANY = 60, 400
@@ -105,6 +107,65 @@ def test_a_ceiling_that_nobody_set_may_be_anywhere(monkeypatch: pytest.MonkeyPat
     capped = scenario.model_copy(update={"meter": Meter(max_total_tokens=6000)})
     assert oracle.differences(profile, scenario, profile.observe(adapter, scenario, 10)) == ()
     assert oracle.differences(profile, scenario, profile.observe(adapter, capped, 10)) == ()
+
+
+# what a ceiling of zero means
+
+AGAIN = tuple(Reply(asks=(Ask(id=f"call_{n}", name="search"),), usage=Tokens(input=300, output=200)) for n in range(5))
+STUCK = Scenario(name="stuck", refusable=True, runs=(Task(task="go", replies=(*AGAIN, Reply(text="done"))),) * 2)
+PRICED = Meter(max_steps=9, price_per_1k_input=1.0, price_per_1k_output=1.0, repeat_limit=99)
+ZEROS = {
+    "repeat_limit": (0, 1, 2, 3, 99),
+    "max_total_tokens": (0, 1, 700, 1000, 5000),
+    "max_cost": (0, 0.01, 0.7, 1, 5),
+}
+CEILINGS = [pytest.param(name, read, id=f"{name}-{read}") for name, numbers in ZEROS.items() for read in numbers]
+
+
+def under(scenario: Scenario, monkeypatch: pytest.MonkeyPatch, **ceilings: float) -> Observation:
+    """What the reference does with these ceilings, whatever those of the scenario are."""
+    forget_import(monkeypatch)
+    profile = profile_of("lesson4")
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    seen: Observation = profile.observe(adapter, metered(scenario, **ceilings), 10)
+    return seen
+
+
+def metered(scenario: Scenario, **ceilings: float) -> Scenario:
+    return scenario.model_copy(update={"meter": PRICED.model_copy(update=ceilings)})
+
+
+@pytest.mark.parametrize(("ceiling", "read"), CEILINGS)
+def test_a_ceiling_of_zero_may_be_any_number(ceiling: str, read: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = under(STUCK, monkeypatch, **{ceiling: read})
+    assert oracle.differences(profile_of("lesson4"), metered(STUCK, **{ceiling: 0}), seen) == ()
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "number", "read", "broken"),
+    [
+        ("repeat_limit", 1, 3, "repeated-call"),
+        ("max_total_tokens", 600, 1200, "token-ceiling"),
+        ("max_cost", 0.6, 1.2, "cost-ceiling"),
+    ],
+)
+def test_another_ceiling_is_that_number(
+    ceiling: str, number: float, read: float, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = under(STUCK, monkeypatch, **{ceiling: read})
+    told = oracle.differences(profile_of("lesson4"), metered(STUCK, **{ceiling: number}), seen)
+    assert [one.requirement for one in told] == [broken]
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "numbers"), [("repeat_limit", (1, 3)), ("max_total_tokens", (700, 1200)), ("max_cost", (0.7, 1.2))]
+)
+def test_a_ceiling_of_zero_is_one_number_throughout(
+    ceiling: str, numbers: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (under(STUCK, monkeypatch, **{ceiling: number}) for number in numbers)
+    mixed = replace(one, runs=(one.runs[0], other.runs[1]))
+    assert oracle.differences(profile_of("lesson4"), metered(STUCK, **{ceiling: 0}), mixed) != ()
 
 
 SAME = Ask(id="1", name="search")

@@ -138,7 +138,7 @@ def repeated(journal: Journal) -> Ending | None:
     turn = journal.replies()[-1].tool_calls
     for place, call in enumerate(turn, start=len(keys) - len(turn) + 1):
         times = keys[:place].count(key(call))
-        if times > journal.budget.repeat_limit:
+        if times > (journal.budget.repeat_limit or 3):  # zero is the default
             return Stop.REPEATED_CALL, f"Stopped: repeated the same {call.name} call {times} times without progress."
     return None
 

@@ -3,6 +3,7 @@
 * Calls are looked at one by one, so those before the repeated one of their turn have run.
 * The cost ceiling is named before the token ceiling; in the last step the step ceiling is named before both.
 * Spending exactly at a ceiling stops the run. A ceiling of zero steps is refused when the meter is made.
+* A ceiling of zero tokens, and one of zero costs, is the default; a repeat limit below one is one.
 * The call that failed for good, those behind it and a repeated one are blocked, and have messages that say so.
 * A model that raises ends the run: it is out of progress, and has the steps, tokens and messages from before.
 * Outputs that the lesson does not give are worded otherwise, and costs are added up call by call.
@@ -38,7 +39,7 @@ class Budget:
         self,
         max_steps: int = 5,
         max_total_tokens: int | None = 100_000,
-        max_cost: float | None = None,
+        max_cost: float | None = 5.0,
         repeat_limit: int = 1,
         price_per_1k_input: float = 0.0,
         price_per_1k_output: float = 0.0,
@@ -46,8 +47,9 @@ class Budget:
         if max_steps < 1:
             msg = f"max_steps must be at least 1, not {max_steps}"
             raise ValueError(msg)
-        self.max_steps, self.max_total_tokens, self.max_cost = max_steps, max_total_tokens, max_cost
-        self.repeat_limit = repeat_limit
+        self.max_steps = max_steps
+        self.max_total_tokens, self.max_cost = max_total_tokens or 100_000, max_cost or 5.0
+        self.repeat_limit = max(1, repeat_limit)
         self.price_per_1k_input, self.price_per_1k_output = price_per_1k_input, price_per_1k_output
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float:
@@ -169,10 +171,10 @@ class Run:
 
     def _spent_up(self) -> bool:
         """Whether nothing is left to spend."""
-        if self._budget.max_cost is not None and self.cost >= self._budget.max_cost:
+        if self.cost >= self._budget.max_cost:
             return self._end(Stop.COST_BUDGET, f"Nothing is left of {self._budget.max_cost}.")
         tokens = self.input_tokens + self.output_tokens
-        if self._budget.max_total_tokens is not None and tokens >= self._budget.max_total_tokens:
+        if tokens >= self._budget.max_total_tokens:
             return self._end(Stop.TOKEN_BUDGET, f"That were {tokens} tokens.")
         return False
 
