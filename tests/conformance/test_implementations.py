@@ -59,7 +59,7 @@ def test_some_have_a_child_for_each_scenario(loops: Implementations) -> None:
 
 
 def test_each_of_these_is_a_correct_loop() -> None:
-    assert ALONE <= {file.stem for file in AG03.correct + LESSON4.correct}
+    assert {file.stem for file in AG03.correct + LESSON4.correct} >= ALONE
 
 
 @pytest.mark.parametrize(("loops", "file"), CORRECT)

@@ -73,7 +73,7 @@ class Asked:
         if got != expected:
             requirement = self._wrongly_sent(number, got)
             return self._found(number, requirement, "messages", *_told(expected, got))
-        if request.tools != self.tools:
+        if not _offered(self.tools, request.tools):
             requirement = "none-for-no-tools" if self.tools is None else "tools-every-call"
             return self._found(number, requirement, "tools", self.tools, request.tools)
         for name in ("max_output_tokens", "temperature"):
@@ -186,6 +186,11 @@ class Asked:
         if len({str(ask.arguments) for ask in alike}) > 1:
             return "repeat-canonical"
         return "repeated-call" if len(alike) == len(asks) else "repeat-whole-run"
+
+
+def _offered(tools: Sequence[str] | None, sent: Sequence[str] | None) -> bool:
+    """Whether each tool is sent once, in whatever order; where there are none, that is told by None alone."""
+    return tools == sent if tools is None or sent is None else sorted(tools) == sorted(sent)
 
 
 def _same(one: Ask, other: Ask) -> bool:

@@ -128,7 +128,7 @@ class Beside:
     def _offered(self, place: int, about: str, request: ModelAsked) -> Difference | None:
         tools = list(dict.fromkeys(call.name for call in self.scenario.calls()))
         names = [definition.name for definition in request.tools]
-        if names != tools:
+        if sorted(names) != sorted(tools):
             return self._found(place, "definitions-every-call", f"{about}, its tools", tools, names)
         options, given = self.scenario.options.call_options or {}, dict(request.options)
         if given != options:

@@ -23,6 +23,7 @@ from looptck.profile import profile_of
 from looptck.requirements import requirements
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 from looptck.target import REFERENCES, Loader, parse_target
+from looptck_fakes import ModelAsked
 
 if TYPE_CHECKING:
     from tests.lean import Lean
@@ -288,3 +289,27 @@ def judged(loop: str, scenario: Any, monkeypatch: pytest.MonkeyPatch) -> Judged:
     profile = profile_of("ag03")
     adapter = parse_target(str(ROOT / f"wrong/{loop}.py"), {}).load(profile.adapt)
     return judge_one(profile, scenario, profile.observe(adapter, scenario, 10))
+
+
+OFFERED = {"turned": ((1, 0), True), "twice": ((0, 1, 0), False), "one": ((0,), False)}
+
+
+@pytest.mark.parametrize(("places", "well"), OFFERED.values(), ids=OFFERED)
+def test_definitions_are_sent_once_each_and_in_any_order(
+    places: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, *, well: bool
+) -> None:
+    forget_import(monkeypatch)
+    profile, calls = profile_of("ag03"), (Call(id="a", name="search"), Call(id="b", name="fetch"))
+    run = Invocation(messages=USER, turns=(Turn(calls=calls), Turn(text=("Yes.",))))
+    scenario = Scenario(name="two", invocations=(run,))
+    adapter = parse_target("reference", {"reference": REFERENCES["ag03"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    log = tuple(
+        replace(it, tools=tuple(it.tools[place] for place in places)) if isinstance(it, ModelAsked) else it
+        for it in seen.records
+    )
+    other = replace(seen, records=log)
+    check = next(check for test in profile.tests for check in test.checks if check.id == "hand/tool-definitions")
+    assert check.function(profile.evidence(scenario, other)).ok is well
+    told = [one.requirement for one in oracle.differences(profile, scenario, other)]
+    assert told == ([] if well else ["definitions-every-call"])

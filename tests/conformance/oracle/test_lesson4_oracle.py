@@ -246,3 +246,24 @@ def test_what_comes_behind_the_end_is_counted_in_good_english(more: int, told: l
     assert (difference.expected, difference.seen) == ([], told)
     late = replace(seen, runs=(replace(run, dispatched=(*run.dispatched, "late")),))
     assert "model call" not in str(oracle.differences(profile, scenario, late))
+
+
+OFFERED = {
+    "turned": (("fetch", "search"), True),
+    "twice": (("search", "fetch", "search"), False),
+    "one": (("search",), False),
+}
+
+
+@pytest.mark.parametrize(("tools", "well"), OFFERED.values(), ids=OFFERED)
+def test_tools_are_sent_once_each_and_in_any_order(
+    tools: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, *, well: bool
+) -> None:
+    forget_import(monkeypatch)
+    profile, scenario = profile_of("lesson4"), asking(SAME, Ask(id="2", name="fetch"))
+    adapter = parse_target("reference", {"reference": REFERENCES["lesson4"]}).load(profile.adapt)
+    seen = profile.observe(adapter, scenario, 10)
+    asked = tuple(replace(request, tools=tools) for request in seen.runs[0].requests)
+    other = replace(seen, runs=(replace(seen.runs[0], requests=asked),))
+    told = [one.requirement for one in oracle.differences(profile, scenario, other)]
+    assert told == ([] if well else ["tools-every-call"])

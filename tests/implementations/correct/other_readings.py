@@ -18,7 +18,7 @@
 * Spans lie inside the steps, tools under the model call; a turn that waits has a span for each call; what did not
   succeed has the status ERROR.
 * The run begins in `invoke` if it can. Every step of a turn begins at once, and the bound holds for the tools inside.
-  The provider reads the one list that grows.
+  The provider reads the one list that grows, and definitions of tools in an order of this loop's own.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Run:
             self._model_context = set_span_in_context(span)
             options = agent.call_options if agent.call_options is not None else {}
             try:
-                async for chunk in agent.provider.stream(self._messages, agent.tools.definitions(), options):
+                async for chunk in agent.provider.stream(self._messages, _in_order(agent.tools), options):
                     reply.add(chunk)
                     if isinstance(chunk, ag03.TextChunk):
                         self._emit("text", text=chunk.text)
@@ -300,6 +300,10 @@ class Run:
         return self._tracer.start_as_current_span(
             ag03.tool_span(call.name), context=self._model_context, attributes=attributes
         )
+
+
+def _in_order(tools: ag03.Tools) -> list[ag03.ToolDefinition]:
+    return sorted(tools.definitions(), key=lambda tool: tool.name, reverse=True)
 
 
 def _fit(call: ToolCall) -> bool:

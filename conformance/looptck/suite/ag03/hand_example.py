@@ -11,11 +11,12 @@ from looptck.observe.rig import definition
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 from looptck.suite.ag03 import odd_scenarios
 from looptck.suite.evidence import Evidence, call_lines, tokens
-from looptck.suite.model import Finding, Test, equal
+from looptck.suite.model import Finding, JsonValue, Test, equal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from looptck.contract.ag03 import ToolDefinition
     from looptck.observation import EventSeen
     from looptck.suite.labels import Labels
 
@@ -160,10 +161,14 @@ def empty_reply(e: Evidence) -> Finding:
 
 @TEST.check("hand/tool-definitions", "definitions-every-call", "hand", "three-turns")
 def tool_definitions(e: Evidence) -> Finding:
-    """Every model call is given the definitions of the tools, whole and in their order."""
-    known = [definition(name) for name in dict.fromkeys(call.name for call in e.scenario.calls())]
-    expected = [[asdict(tool) for tool in known]] * max(len(e.requests()), 1)
-    return equal(expected, [[asdict(tool) for tool in r.tools] for r in e.requests()])
+    """Every model call is given the definitions of the tools, whole and each of them once, in whatever order."""
+    known = map(definition, {call.name for call in e.scenario.calls()})
+    expected = [_by_name(known)] * max(len(e.requests()), 1)
+    return equal(expected, [_by_name(r.tools) for r in e.requests()])
+
+
+def _by_name(tools: Iterable[ToolDefinition]) -> list[JsonValue]:
+    return [asdict(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
 
 
 @TEST.check("hand/call-options", "options-every-call", "three-turns")

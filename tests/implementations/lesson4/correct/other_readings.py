@@ -8,7 +8,8 @@
 * A model that raises ends the run: it is out of progress, and has the steps, tokens and messages from before.
 * Outputs that the lesson does not give are worded otherwise, and costs are added up call by call.
 * The model reads the one list that grows. Its messages are of the shape that chat completions have.
-* Without tools the argument is left out, and so is every option that was not given. Schemas are read once.
+* Without tools the argument is left out, and so is every option that was not given. Schemas are read once,
+  and go out in an order of their own.
 * The reasons are an enum of its own, the span has a name of its own, with steps on every run and spans inside it.
 """
 
@@ -216,7 +217,7 @@ class Agent:
         self._complete = model.complete
         self._system = system
         given = {
-            "tools": tuple(registry.schemas()) or None,
+            "tools": tuple(sorted(registry.schemas(), key=lambda schema: str(schema["name"]), reverse=True)) or None,
             "max_output_tokens": max_output_tokens,
             "temperature": temperature,
         }
