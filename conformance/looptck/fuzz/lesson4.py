@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from looptck.contract.lesson4 import Usage
+from looptck.contract.lesson4 import Completion, ToolCall, ToolResult, Usage
 from looptck.fuzz.draws import Draws, drawn
 from looptck.lesson4.scenario import Ask, Meter, Reply, Scenario, Task
 from looptck.oracle.lesson4 import cost_of
@@ -29,7 +29,8 @@ __all__ = ["scenarios"]
 LONG = "so it goes on and on, " * 600
 """Over ten thousand characters."""
 ROOMY, FAR = 50, 5000
-RAISES, UNKNOWN, NO_METER, SOME, MET, PASSED = "raises", "missing", "no meter", "some", "met", "passed"
+RAISES, UNKNOWN, NO_METER, SOME = "raises", "missing", "no meter", "some"
+MET, PASSED, CALLED = "met", "passed", "called"
 RUNAWAY = 100
 """Steps that no ceiling allows which nobody set."""
 Arguments: TypeAlias = tuple[str, dict[str, Any], dict[str, str]]
@@ -102,23 +103,15 @@ TEXTS = ("done", "", "\n spaced  ", "Stopped: reached the 4-step limit without a
 ENDS: tuple[str | None, ...] = (*TEXTS, TEXTS[0], TEXTS[0], RAISES, None)
 """The last reply: an answer; an error of the model; or none, so that the script is too short."""
 SYSTEMS = (None, "Be brief.", None, "naïve ☂", "")
-HISTORIES: tuple[tuple[dict[str, Any], ...] | None, ...] = (
+HISTORIES: tuple[tuple[dict[str, Any], ...] | str | None, ...] = (
     None,
     ({"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}),
     None,
     (),
-    (
-        {"role": "user", "content": "look it up"},
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": "old_1", "name": "lookup", "arguments": {"q": "a"}}],
-        },
-        {"role": "tool", "tool_call_id": "old_1", "name": "lookup", "content": "found"},
-        {"role": "assistant", "content": "there it is"},
-    ),
+    CALLED,
     ({"role": "system", "content": "Be long."}, {"role": "user", "content": "hello"}),
 )
+"""What was said before; in `CALLED` a call of the scenario's own pool was made, which replies may ask for again."""
 OPTIONS: tuple[tuple[int | None, float | None], ...] = ((None, None), (64, 0.0), (None, 0.25), (900, None))
 COUNTS = ((1000, 0), (0, 1000), (503, 251), (7, 3))
 """Tokens that the meter is asked the cost of."""
@@ -189,7 +182,7 @@ def _scenario(data: bytes) -> Scenario:
     tasks = {
         script: Task(
             task=f"task {number + 1}",
-            history=history,
+            history=_called(pool) if history == CALLED else history,
             replies=_replies(draws, _SCRIPTS[script], calls, first=number * 100),
         )
         for number, script in enumerate(dict.fromkeys(runs))
@@ -206,6 +199,19 @@ def _scenario(data: bytes) -> Scenario:
         costs=COUNTS if costs else (),
         refusable=meter is not None and zero is not None,
         runs=tuple(tasks[script] for script in runs),
+    )
+
+
+@lru_cache(maxsize=len(POOLS))
+def _called(pool: int) -> tuple[dict[str, Any], ...]:
+    """A history in which the first call of a pool was made; messages are JSON, and have what is none as its text."""
+    name, arguments, opaque = POOLS[pool][0]
+    call = ToolCall("old_1", name, {**arguments, **opaque})
+    return (
+        {"role": "user", "content": "look it up"},
+        Completion(tool_calls=(call,)).as_message(),
+        ToolResult(call.id, call.name, "found").as_message(),
+        {"role": "assistant", "content": "there it is"},
     )
 
 

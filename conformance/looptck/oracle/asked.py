@@ -167,7 +167,9 @@ class Asked:
             priced = meter is not None and (meter.price_per_1k_input or meter.price_per_1k_output)
             return "cost-ceiling" if priced else "prices-default-zero"
         if stop == Stop.REPEATED_CALL:
-            return "repeated-call" if _again(self.predicted.steps[: max(number - 1, 0)], before) else "repeat-identity"
+            if _again(self.predicted.steps[: max(number - 1, 0)], before):
+                return "repeated-call"
+            return "runs-share-nothing" if self._before_the_run(before) else "repeat-identity"
         known = {
             Stop.ANSWERED: "answer-without-calls",
             Stop.TOKEN_BUDGET: "token-ceiling",
@@ -175,6 +177,13 @@ class Asked:
             Stop.NO_PROGRESS: "no-progress",
         }
         return known.get(stop, "stop-named")  # type: ignore[call-overload, no-any-return]
+
+    def _before_the_run(self, asks: list[Ask]) -> bool:
+        """Whether a call stands in the history, which is of an earlier run."""
+        history = self.scenario.runs[self.place].history or ()
+        calls = [call for said in history for call in said.get("tool_calls") or ()]
+        known = [(call.get("name"), call.get("arguments")) for call in calls if isinstance(call, dict)]
+        return any((ask.name, ask.arguments | ask.opaque) in known for ask in asks)
 
     def _repeat_missed(self) -> str:
         """The requirement that is broken where a repeated call is not found: how it differs from those before."""

@@ -105,6 +105,14 @@ def repeated(scenario: Scenario) -> int:
     return max(calls.values(), default=0)
 
 
+def again_after_history(scenario: Scenario) -> bool:
+    """Whether a call of the history, which does not count, is asked for as often as the repeat limit allows."""
+    said = [call for message in scenario.runs[0].history or () for call in message.get("tool_calls", ())]
+    before = [f"{call['name']} {call['arguments']}" for call in said]
+    times = Counter(f"{ask.name} {ask.arguments | ask.opaque}" for ask in asks(scenario))
+    return any(0 < times[call] == meter(scenario).repeat_limit for call in before)
+
+
 def shown(ask: Ask) -> str:
     """A call by what may tell it from others: types of values and the order of keys too."""
     return f"{ask.name} {ask.arguments} {ask.opaque}"
@@ -272,6 +280,7 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "an empty history": history(),
     "a history": history("user", "assistant"),
     "a history with tools": history("user", "assistant", "tool", "assistant"),
+    "a history with a call that is made as often as the limit allows": again_after_history,
     "a history that a system message leads": history("system", "user"),
     "no system prompt": lambda it: it.system is None,
     "a system prompt": lambda it: it.system,

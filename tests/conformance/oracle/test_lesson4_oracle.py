@@ -267,3 +267,14 @@ def test_tools_are_sent_once_each_and_in_any_order(
     other = replace(seen, runs=(replace(seen.runs[0], requests=asked),))
     told = [one.requirement for one in oracle.differences(profile, scenario, other)]
     assert told == ([] if well else ["tools-every-call"])
+
+
+@pytest.mark.parametrize(("earlier", "broken"), [("search", "runs-share-nothing"), ("fetch", "repeat-identity")])
+def test_a_call_of_the_history_that_counts_is_told_as_that(
+    earlier: str, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = ({"role": "assistant", "content": "", "tool_calls": [{"id": "0", "name": earlier, "arguments": {}}]},)
+    scenario = Scenario(name="past", runs=(Task(task="go", history=history, replies=(Reply(asks=(SAME,)), Reply())),))
+    seen = under(scenario, monkeypatch, repeat_limit=0)
+    told = oracle.differences(profile_of("lesson4"), metered(scenario, repeat_limit=1), seen)
+    assert [one.requirement for one in told] == [broken]

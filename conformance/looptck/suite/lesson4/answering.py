@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from looptck.contract.lesson4 import Completion, Stop, ToolResult
+from looptck.contract.lesson4 import Stop
 from looptck.lesson4.evidence import Evidence, answer, dispatched
 from looptck.lesson4.observe import never_asked
 from looptck.suite.lesson4 import rare_scenarios
@@ -132,13 +132,7 @@ def options(e: Evidence) -> Finding:
 def context(labels: Labels) -> tuple[Scenario, ...]:
     """Two tools, then an answer, with nothing before the task; and with a history."""
     b = Builder(labels)
-    earlier = b.ask()
-    history = (
-        {"role": "user", "content": labels.text()},
-        Completion(tool_calls=(earlier.call(),)).as_message(),
-        ToolResult(earlier.id, earlier.name, labels.text()).as_message(),
-        {"role": "assistant", "content": labels.text()},
-    )
+    history = b.history(b.ask())
     replies = (b.turn(spent=b.drawn_spending()), b.turn(spent=b.drawn_spending()), b.answer(b.drawn_spending()))
     regrown = b.scenario("regrown", *replies)
     past = regrown.model_copy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from looptck.contract.lesson4 import Completion, ToolResult
 from looptck.lesson4.scenario import Ask, Meter, Reply, Scenario, Task
 from looptck.scenario import Tokens
 
@@ -46,6 +47,16 @@ class Builder:
     def task(self, *replies: Reply, history: tuple[dict[str, Any], ...] | None = None) -> Task:
         """A run."""
         return Task(task=self.labels.text(), history=history, replies=replies)
+
+    def history(self, ask: Ask) -> tuple[dict[str, Any], ...]:
+        """What was said in an earlier run, which made a call and was answered."""
+        labels = self.labels
+        return (
+            {"role": "user", "content": labels.text()},
+            Completion(tool_calls=(ask.call(),)).as_message(),
+            ToolResult(ask.id, ask.name, labels.text()).as_message(),
+            {"role": "assistant", "content": labels.text()},
+        )
 
     def scenario(self, name: str, *replies: Reply, meter: Meter | None = None, **more: Any) -> Scenario:
         """A scenario of one run; without a meter of its own it gets one that stops nothing."""

@@ -124,7 +124,14 @@ def repeating(labels: Labels) -> tuple[Scenario, ...]:
         b.scenario("failed-stuck", *(b.turn(_again(b, failing)) for _ in range(5)), meter=twice),
         b.scenario("twice-in-one-turn", b.turn(same, _again(b, same)), b.answer(), meter=once),
         b.scenario("in-one-turn", b.turn(other), b.turn(b.ask(), _again(b, other), b.ask()), b.answer(), meter=once),
+        _as_in_history(b, same).model_copy(update={"meter": once}),
     )
+
+
+def _as_in_history(b: Builder, same: Ask) -> Scenario:
+    """A call of the history, asked for once more."""
+    run = b.task(b.turn(_again(b, same)), b.answer(), history=b.history(same))
+    return b.scenario("in-history").model_copy(update={"runs": (run,)})
 
 
 def _again(b: Builder, ask: Ask) -> Ask:
@@ -201,6 +208,13 @@ def no_json(e: Evidence) -> Finding:
 def whole_run(e: Evidence) -> Finding:
     """Repeats are counted over the whole run, not one after the other: the third of A, B, A, B, A is found."""
     return equal(5, len(e.run().requests))
+
+
+@REPEATING.check("repeat/in-history", "runs-share-nothing", "in-history")
+def in_history(e: Evidence) -> Finding:
+    """Repeats are counted from nothing: a call that the history tells of was made in an earlier run."""
+    expected = {"stop": Stop.ANSWERED.value, "ran": dispatched(list(e.scenario.asks()))}
+    return equal(expected, {"stop": e.ending(), "ran": list(e.run().dispatched)})
 
 
 @REPEATING.check("repeat/in-one-turn", "repeat-before-dispatch", "in-one-turn")
