@@ -81,12 +81,18 @@ _INPUTS = ("user",) * 4 + (
     "open",
     "partly open",
     "answered, user",
+    "answered long ago",
+    "answered long ago",
     "assistant",
     "nobody",
 )
+_EXCHANGES = (2, 3, 8)
+"""How many answers and questions stand behind a turn that was answered long ago."""
 _LEADING = ("You are a clerk.", "You are a clerk.", "")
 """A system message of the input; an empty one is one too."""
 _SECOND = ("none", "none", "none", "again", "again", "replay", "follow-up", "resume")
+_STRANGERS = tuple(f"approve-{letter}" for letter in "cdefg")
+"""Markers that no call has, mostly more of them than calls wait."""
 _SECOND_OF_WAITING = ("resume",) * 6 + ("none", "again")
 
 
@@ -223,7 +229,7 @@ def _first(made: _Made) -> Invocation:
 
 
 def _approvals(made: _Made, draws: Draws) -> tuple[str, ...] | None:
-    """All markers, some, or what is only like one: a part of it, more than it, other letters, another of its fields."""
+    """All markers, some, others, or what is only like one: a part, more, other letters, another of its fields."""
     waiting = [call for call in made.pool if call.marker]
     markers = tuple(sorted({call.marker for call in waiting}))
     if not waiting:
@@ -231,7 +237,8 @@ def _approvals(made: _Made, draws: Draws) -> tuple[str, ...] | None:
     call = waiting[0]
     marker = call.marker
     near = (marker[:-1], f"{marker}2", marker.upper(), f" {marker} ", call.id, call.name, call.reason)
-    return draws.of((*(markers, markers, markers[:1]) * 3, *((text,) for text in near)))
+    others = (_STRANGERS, (*markers[:1], *_STRANGERS))
+    return draws.of((*(markers, markers, markers[:1]) * 3, *((text,) for text in near), *others))
 
 
 def _input(made: _Made) -> tuple[Said, ...]:
@@ -252,7 +259,10 @@ def _input(made: _Made) -> tuple[Said, ...]:
     calls = tuple(dict.fromkeys(_turn(made.pool, draws).calls))
     answers = [_answered(call) for call in calls]
     left = {"open": 0, "partly open": draws.number(len(calls))}.get(kind, len(calls))
-    behind = (Said(content="And?"),) if kind == "answered, user" else ()
+    behind = {
+        "answered, user": (Said(content="And?"),),
+        "answered long ago": (asks, Said(content="Two.")) * draws.of(_EXCHANGES),
+    }.get(kind, ())
     proposed = (Said(role="assistant", content="", calls=calls), *answers[:left], *behind)
     return proposed if draws.once_in(6) else (user, *proposed)
 

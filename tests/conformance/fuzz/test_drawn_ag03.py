@@ -155,6 +155,18 @@ PROMISED: dict[str, Callable[[Scenario], Any]] = {
     "a replay": lambda it: (two := second(it)) and two.runner == "replay",
     "a new question": lambda it: (two := second(it)) and two.continues == 0 and two.messages,
     "a resumed run": lambda it: (two := second(it)) and two.continues == 0 and not two.messages,
+    "a tool message far behind": lambda it: (
+        roles(it)[-1:] == ["user"] and "tool" in roles(it) and "tool" not in roles(it)[-12:]
+    ),
+    "approvals that no call waits for": lambda it: any(
+        len({*(one.approvals or ())} - {call.marker for call in it.calls()})
+        > max(2, sum(bool(c.marker) for c in it.calls()))
+        for one in it.invocations
+    ),
+    "some of them beside one that frees some": lambda it: any(
+        {call.marker for call in it.calls()} & {*(one.approvals or ())} and len(one.approvals or ()) > 2
+        for one in it.invocations
+    ),
     "approvals": lambda it: any(invocation.approvals for invocation in it.invocations),
     "a tracer": lambda it: it.tracer,
 }

@@ -150,6 +150,12 @@ def from_input(e: Evidence) -> Finding:
     return equal(_wanted(e, [True]), _taint(e))
 
 
+@TEST.check("taint/far-back", "taint-from-input", "tainted-long-ago")
+def far_back(e: Evidence) -> Finding:
+    """A tool message far back in the input makes the context tainted like the last one."""
+    return equal(_wanted(e, [True]), _taint(e))
+
+
 @TEST.check("taint/each-run", "taint-each-run", "next-run")
 def each_run(e: Evidence) -> Finding:
     """Taint is not carried over into the next run of an agent."""

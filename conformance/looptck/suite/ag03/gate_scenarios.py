@@ -15,7 +15,7 @@ Verdict = Literal["allow", "deny", "need_approval", "raise"]
 def scenarios(labels: Labels) -> tuple[Scenario, ...]:
     """All of them."""
     build = _Builder(labels)
-    return (*_verdicts(build), *_approvals(build), *_taint(build), *_rare(build))
+    return (*_verdicts(build), *_approvals(build), *_taint(build), *_rare(build), _long_ago(build))
 
 
 class _Builder:
@@ -165,3 +165,17 @@ def _taint(build: _Builder) -> tuple[Scenario, ...]:
         build.scenario("tainted-input", build.run(build.turn("allow"), build.answer(), before=poisoned)),
         build.scenario("next-run", build.run(*turns), build.run(build.turn("allow"), build.answer(), reuse=True)),
     )
+
+
+def _long_ago(build: _Builder) -> Scenario:
+    """A tool message behind which there was much talk, so that whoever looks at the end of the messages misses it."""
+    earlier = build.call()
+    talk = (Said(role="assistant", content=build.labels.text()), build.said())
+    before = (
+        build.said(),
+        Said(role="assistant", calls=(earlier,)),
+        Said(role="tool", content=earlier.answer, tool_call_id=earlier.id),
+        *talk * 12,
+        Said(role="assistant", content=build.labels.text()),
+    )
+    return build.scenario("tainted-long-ago", build.run(build.turn("allow"), build.answer(), before=before))
