@@ -69,7 +69,7 @@ def _evaluate(
     """One check on one scenario, as the fields of a `CheckReport`."""
     for feature in sorted(scenario.features() & lacks.keys()):
         return {"verdict": "skip", "message": f"lacks {feature}: {lacks[feature]}", "scenario": scenario.name}
-    obstacle = obstacle_of(profile, observation)
+    obstacle = obstacle_of(profile, scenario, observation)
     if obstacle is not None:
         verdict, message = obstacle
         return {"verdict": verdict, "message": message, "scenario": scenario.name}
@@ -91,11 +91,11 @@ def _evaluate(
     }
 
 
-def obstacle_of(profile: Profile, observation: Any) -> tuple[Verdict, str] | None:
+def obstacle_of(profile: Profile, scenario: Any, observation: Any) -> tuple[Verdict, str] | None:
     """What keeps an observation from being judged: verdict and reason; None where nothing does."""
     if observation.died is not None:
         return _BLAME[observation.blame], observation.died
-    return profile.obstacle(observation)
+    return profile.obstacle(scenario, observation)
 
 
 def _remark(finding: Finding, profile: Profile, evidence: Any) -> str:

@@ -51,7 +51,7 @@ class Profile:
     scenario_to_json: Callable[[Any], str]
     scenario_from_json: Callable[[str], Any]
     spoiled: Callable[[Any], bool]
-    obstacle: Callable[[Any], tuple[Verdict, str] | None]
+    obstacle: Callable[[Any, Any], tuple[Verdict, str] | None]
     remarks: Callable[[Any], list[str]]
     evidence: Callable[[Any, Any], Any]
     as_written: Callable[[Any], dict[str, str]]
@@ -122,7 +122,7 @@ def _lesson4() -> Profile:
         scenario_to_json=scenario.Scenario.model_dump_json,
         scenario_from_json=scenario.Scenario.model_validate_json,
         spoiled=lambda _seen: False,
-        obstacle=lambda _seen: None,
+        obstacle=lambda _scenario, _seen: None,
         remarks=worked.remarks,
         evidence=Evidence,
         as_written=calls_as_written,

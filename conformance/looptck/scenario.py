@@ -109,6 +109,11 @@ class Options(Data):
     max_tokens: int | None = None
     max_tool_calls: int | None = None
 
+    def limits(self) -> dict[str, int]:
+        """Those limits that are set, by their names."""
+        names = ("max_iter", "max_parallel_tools", "max_tokens", "max_tool_calls")
+        return {name: limit for name in names if (limit := getattr(self, name)) is not None}
+
 
 class Stop(Data):
     """Where an invocation is stopped as if its process ended; see `looptck_fakes.StopAt`."""

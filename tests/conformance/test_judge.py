@@ -157,7 +157,8 @@ def test_a_loop_that_could_not_be_invoked_fails_with_its_error() -> None:
 
 
 def test_an_unfinished_run_is_judged_and_it_is_told() -> None:
-    assert obstacle_of(profile_of("ag03"), saw(status="unfinished")) is None
+    scenario = Scenario(name="first", invocations=(Invocation(),))
+    assert obstacle_of(profile_of("ag03"), scenario, saw(status="unfinished")) is None
     check = only(judged("say/one", first=saw(3, status="unfinished")))
     assert (check.verdict, check.message) == ("fail", "nothing more could happen, and there was no result")
     assert only(judged("say/one", first=saw(1, status="unfinished"))).verdict == "pass"

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from looptck.open_turn import open_turn
 from looptck.oracle import endings, events, spans
-from looptck.oracle.ag03 import predict, unpredicted
+from looptck.oracle.ag03 import predict
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
 from looptck.oracle.forbidden import forbidden
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
+from looptck.oracle.unpredicted import unpredicted
+from looptck.refused import refused_zero
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
 
     From an invocation on that goes on from a call of which a part arrived, no runs are predicted.
     """
+    if refused_zero(scenario, observation):
+        return ()
     runs: list[Predicted] = []
     left: list[tuple[Line, ...]] = []
     journal: Mapping[str, Turn | None] = {}

@@ -53,7 +53,7 @@ class Judged:
 
 def judge_one(profile: Profile, scenario: Any, observation: Any) -> Judged:
     """Judge an observation. A requirement that a loop must keep comes before one of good sense."""
-    obstacle = obstacle_of(profile, observation)
+    obstacle = obstacle_of(profile, scenario, observation)
     if obstacle is not None:
         verdict, why = obstacle
         broken, level = _UNJUDGED.get(verdict, ("fault", "fault"))

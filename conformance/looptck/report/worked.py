@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
+from looptck.refused import refused_zero
 from looptck.report.row import BEYOND, Row, latest
 from looptck.suite.evidence import tokens, written_line
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from looptck.contract.ag03 import Message
     from looptck.observation import AnyRecord, Observation
     from looptck.report.model import Verdict
-    from looptck.scenario import Turn
+    from looptck.scenario import Scenario, Turn
     from looptck.suite.evidence import Evidence
 
 _SHORT = 60
@@ -122,8 +123,10 @@ def _clip(text: str) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def obstacle(observation: Observation) -> tuple[Verdict, str] | None:
+def obstacle(scenario: Scenario, observation: Observation) -> tuple[Verdict, str] | None:
     """What keeps an observation from being judged although it was made."""
+    if refused_zero(scenario, observation):
+        return None
     for seen in observation.invocations:
         if seen.status == "timeout":
             return "incomplete", "the real-time limit passed before the run ended"

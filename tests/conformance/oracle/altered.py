@@ -27,7 +27,7 @@ def altered(folder: Path, loop: str, *changes: tuple[str, str]) -> Path:
     return file
 
 
-def judged_of(file: Path, scenario: Any, monkeypatch: pytest.MonkeyPatch) -> Judged:
+def judged_of(file: Path | str, scenario: Any, monkeypatch: pytest.MonkeyPatch) -> Judged:
     """The verdict on a loop in a file, in one scenario."""
     forget_import(monkeypatch)
     profile = profile_of("ag03")

@@ -8,8 +8,8 @@ import pytest
 from tests.conformance.oracle.predicting import every
 
 from looptck.contract.ag03 import Usage
-from looptck.oracle.ag03 import unpredicted
 from looptck.oracle.difference import shown
+from looptck.oracle.unpredicted import unpredicted
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:
@@ -354,6 +354,13 @@ def test_what_nothing_fixes_is_not_predicted(more: dict[str, Any], why: str) -> 
     first = HAND.invocations[0]
     scenario = HAND.model_copy(update={"invocations": (first, first.model_copy(update=more))})
     assert (unpredicted(scenario) or "").startswith(why)
+
+
+@pytest.mark.parametrize("name", ["max_iter", "max_parallel_tools", "max_tokens", "max_tool_calls"])
+def test_neither_is_what_a_limit_below_zero_means(name: str) -> None:
+    zero, below = (HAND.model_copy(update={"options": Options.model_validate({name: limit})}) for limit in (0, -1))
+    assert unpredicted(zero) is None
+    assert unpredicted(below) == f"options.{name}: what a limit below zero means is not fixed"
 
 
 def test_neither_is_a_server_nor_a_call_with_two_fates() -> None:
