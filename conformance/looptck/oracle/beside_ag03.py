@@ -10,10 +10,10 @@ from looptck.oracle import endings, events, spans
 from looptck.oracle.ag03 import predict
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
 from looptck.oracle.forbidden import forbidden
+from looptck.oracle.predictable import unpredicted
 from looptck.oracle.predicted import Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
-from looptck.oracle.unpredicted import unpredicted
 from looptck.refused import refused_zero
 from looptck.requirements import requirements
 

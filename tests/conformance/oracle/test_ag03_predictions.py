@@ -9,7 +9,7 @@ from tests.conformance.oracle.predicting import every
 
 from looptck.contract.ag03 import Usage
 from looptck.oracle.difference import shown
-from looptck.oracle.unpredicted import unpredicted
+from looptck.oracle.predictable import unpredicted
 from looptck.scenario import Call, Invocation, Options, Said, Scenario, Tokens, Turn
 
 if TYPE_CHECKING:

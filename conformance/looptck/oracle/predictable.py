@@ -1,4 +1,4 @@
-"""Which scenarios of ag03 cannot be predicted, and why: what the specification does not fix. Pure."""
+"""Which scenarios of ag03 can be predicted, and why others cannot: what the specification does not fix. Pure."""
 
 from __future__ import annotations
 
