@@ -34,7 +34,7 @@ def files_in(folder: str, profile: Profile) -> tuple[list[Path], list[Path]]:
             msg = f"{entry}: it is no file"
             raise ScenarioError(msg)
     others = [entry for entry in entries if _of_another(profile, entry)]
-    own = [entry for entry in entries if entry not in others]
+    own = sorted(set(entries).difference(others))
     if not own:
         told = f" of {profile.name}; {len(others)} of another profile" if others else " (*.json)"
         msg = f"{folder}: it holds no scenario{told}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ class Rig:
         self.active: list[int] = []
         self.given: dict[int, Sequence[Message]] = {}
         self._counted_from = 0
-        self._not_coming: tuple[int, int] = (0, 0)
+        self._not_coming: Counter[int] = Counter()
         self.http_requests: Callable[[], tuple[dict[str, Any], ...]] = tuple
         self._calls = {key_of(call.call()): call for call in scenario.calls()}
         self._served = [0] * len(scenario.invocations)
@@ -118,12 +119,10 @@ class Rig:
     def target_in_flight(self) -> int:
         """How many tools a loop that uses all its slots has in flight now: what a lower bound waits for."""
         bound = self.scenario.options.max_parallel_tools or DEFAULT_MAX_PARALLEL_TOOLS
-        since, not_coming = self._turn_began(), 0
-        if since == self._not_coming[0]:
-            not_coming = self._not_coming[1]
+        since = self._turn_began()
         calls = sum(self._may_run(place, call) for place in self.active for call in self._dispatched(place))
         ended = sum(record.at >= since for record in self.recorder.of(ToolEnded))
-        return min(bound, calls - ended - not_coming)
+        return min(bound, calls - ended - self._not_coming[since])
 
     def conclude(self) -> None:
         """No more tools came, for a long time: those that were missing are not waited for again in this turn.
@@ -131,10 +130,7 @@ class Rig:
         A loop may answer a call itself, or leave it open.
         """
         missing = self.target_in_flight() - len(self.tool_stage.held)
-        if missing > 0:
-            since = self._turn_began()
-            before = self._not_coming[1] if since == self._not_coming[0] else 0
-            self._not_coming = (since, before + missing)
+        self._not_coming[self._turn_began()] += max(missing, 0)
 
     def _turn_began(self) -> int:
         """The place in the log from which what ended is of the present turn; of runs at once all turns are one."""
@@ -148,9 +144,10 @@ class Rig:
 
         What a loop has not called by the next reply it will not call any more. Of runs at once it is all so far.
         """
-        turns = [[call.call() for call in turn.calls] for turn in self.scenario.invocations[place].turns]
-        so_far = [open_calls(self.given.get(place, ())), *turns[: len(self._replies(place))]]
-        return so_far[-1] if len(self.active) == 1 else [call for turn in so_far for call in turn]
+        turns = self.scenario.invocations[place].turns[: len(self._replies(place))]
+        if len(self.active) == 1 and turns:
+            return [call.call() for call in turns[-1].calls]
+        return [*open_calls(self.given.get(place, ())), *(call.call() for turn in turns for call in turn.calls)]
 
     def _may_run(self, place: int, call: ToolCall) -> bool:
         known, approvals = self._calls.get(key_of(call)), self.scenario.invocations[place].approvals or ()

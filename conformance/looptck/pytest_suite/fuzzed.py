@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,7 +50,8 @@ class FuzzItem(pytest.Item):
             try:
                 search(suite.profile, observing, plan, found=found)
             except KeyboardInterrupt:
-                self._kept(found)  # pytest ends here, and tells nothing of an item that it was in
+                with suppress(NotJudgedError):  # pytest ends here, and tells nothing of an item that it was in
+                    self._kept(found)
                 raise
         files = self._kept(found)
         report = report_of(suite.name, suite.profile.name, plan, found, files, time.perf_counter() - begun)
