@@ -8,10 +8,10 @@ from rich.table import Table
 
 from looptck.report.console import escape
 from looptck.report.model import in_words
-from looptck.report.text import one_line
+from looptck.report.text import how_many, one_line
 from looptck_mutants.judges import groups_of, is_own, letter, look_at
 from looptck_mutants.lines import lines_of
-from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
+from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
 from looptck_mutants.pitfalls import PITFALLS
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def print_outcome(console: Console, report: MutantsReport) -> None:
         for line in systematic.stale:
             console.print(f"stale entry: {one_line(line)}", style="bold red", markup=False)
         rate = f" ({systematic.redone} run by {systematic.tool}, {systematic.per_s:.1f} in a second)"
-    console.print(f"{how_many(len(report.mutants))} tested in {report.wall_s:.1f} s: {in_words(report.counts)}{rate}")
+    tested = how_many(len(report.mutants), "mutant")
+    console.print(f"{tested} tested in {report.wall_s:.1f} s: {in_words(report.counts)}{rate}")
     if systematic is not None and report.suite is not None:
         console.print("These kills were seen once: without --systematic, each has to be seen in further runs")
 

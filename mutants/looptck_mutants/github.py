@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from looptck.report.github import annotation, clipped, limited
 from looptck.report.model import in_words
-from looptck.report.text import one_line
-from looptck_mutants.outcome import GOT_AWAY, NOT_RUN, how_many
+from looptck.report.text import how_many, one_line
+from looptck_mutants.outcome import GOT_AWAY, NOT_RUN
 from looptck_mutants.suites.counting import stands_against
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def mutants_summary(report: MutantsReport) -> str:
     """The report in Markdown, for `$GITHUB_STEP_SUMMARY`."""
     away = _away(report)
     icon = "❌" if report.exit_code() else "✅"
-    lines = [f"## {icon} looptck: {how_many(len(report.mutants))} of {report.whose()}", ""]
+    lines = [f"## {icon} looptck: {how_many(len(report.mutants), 'mutant')} of {report.whose()}", ""]
     lines += [f"{in_words(report.counts)} in {report.wall_s:.1f} s (seed {report.seed})", ""]
     lines += [f"* {escape(line)}" for line in _beside(report)]
     lines += [""] if _beside(report) else []

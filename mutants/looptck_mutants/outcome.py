@@ -156,11 +156,6 @@ class MutantsReport(Data):
         return EXIT_FAIL if fates & set(GOT_AWAY) or stale else EXIT_PASS
 
 
-def how_many(number: int, what: str = "mutant") -> str:
-    """So many mutants, or other things, in words."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def counts_of(mutants: list[MutantReport]) -> MutantCounts:
     """The counts by fate."""
     number: Counter[str] = Counter(mutant.verdict for mutant in mutants)

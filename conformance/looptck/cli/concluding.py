@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 def print_found(harness: Harness | SuiteHarness, chosen: Sequence[Mutant], outputs: Outputs) -> None:
     """Tell how many mutants of what there are, and from which seed."""
-    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - `looptck --help` needs no mutants
+    from looptck.report.text import how_many  # noqa: PLC0415 - `looptck --help` needs no mutants
 
     project = harness.project
-    found = f"Found {how_many(len(chosen))} of {project.foreign_loop or project.profile} (seed {harness.seed})"
+    of = project.foreign_loop or project.profile
+    found = f"Found {how_many(len(chosen), 'mutant')} of {of} (seed {harness.seed})"
     console(quiet=outputs.quiet).print(found)
 
 

@@ -61,7 +61,7 @@ def _run(harness: SuiteHarness, chosen: list[Mutant], outputs: Outputs) -> Mutan
 
 
 def _print_suite(harness: SuiteHarness, baseline: Baseline, out: Console) -> None:
-    from looptck_mutants.outcome import how_many  # noqa: PLC0415 - see judged_by_tests
+    from looptck.report.text import how_many  # noqa: PLC0415 - see judged_by_tests
 
     tests = how_many(len(harness.reasons), "test")
     out.print(

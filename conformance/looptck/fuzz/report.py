@@ -8,7 +8,7 @@ from pydantic import Field
 
 from looptck import __version__
 from looptck.report.model import Data, Kit, Verdict, exit_code_of
-from looptck.report.text import one_line
+from looptck.report.text import how_many, one_line
 from looptck.wire import sayable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class FuzzReport(Data):
         broken = [one.broken for one in self.failures]
         what = f"{', '.join(broken)}, first in scenario {self.first}; " if broken else ""
         ended = ", its time was up" if self.timed_out else ", interrupted" if self.interrupted else ""
-        scenarios = f"{self.examples} scenario{'' if self.examples == 1 else 's'}"
+        scenarios = how_many(self.examples, "scenario")
         said.append(
             f"{self.verdict.upper()} {one_line(self.target)} against {self.profile}: {what}{scenarios} "
             f"in {self.seconds:.1f} s ({self.rate:.0f}/s, seed {self.seed}{ended})"

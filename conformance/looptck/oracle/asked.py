@@ -12,6 +12,7 @@ from looptck.lesson4.evidence import line
 from looptck.lesson4.observe import call_line, message
 from looptck.oracle.difference import Difference
 from looptck.oracle.lesson4 import LEAST_DEFAULT_STEPS, tools
+from looptck.report.text import how_many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,8 +134,7 @@ class Asked:
         requirement = self._repeat_missed() if stop is Stop.REPEATED_CALL else WENT_ON[stop]
         if stop is Stop.STEP_BUDGET and (self.scenario.meter is None or self.scenario.meter.max_steps is None):
             requirement = "step-default"
-        calls = "1 model call" if len(more) == 1 else f"{len(more)} model calls"
-        got = [calls, *self.dispatched] if more else self.dispatched
+        got = [how_many(len(more), "model call"), *self.dispatched] if more else self.dispatched
         return self._found(asked, requirement, "behind the end of the run", [], got)
 
     def _failing_again(self, number: int, request: RequestSeen) -> bool:

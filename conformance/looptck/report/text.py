@@ -34,6 +34,11 @@ def one_line(text: str) -> str:
     return visible(text.translate(_BREAKS))
 
 
+def how_many(number: int, what: str) -> str:
+    """So many of something, in words."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def message_of(verdict: str, message: str) -> str:
     """The message of a check with this verdict: a fault has the lines of its traceback, everything else is in one."""
     return visible(message.strip()) if verdict == "fault" else one_line(message.strip())

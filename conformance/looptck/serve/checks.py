@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from looptck.canonical import canonical
 from looptck.contract.ag03 import DENIED_PREFIX, Message
 from looptck.oracle.lines import unfit
+from looptck.report.text import how_many
 from looptck.serve.messages import is_json
 from looptck.serve.rules import Rules, Unjudged
 from looptck.suite.evidence import line
@@ -347,11 +348,9 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 @RULES.check("requests/all-asked", "loop-repeats", needs_end=True)
 def all_asked(c: Conversation) -> Finding | Unjudged:
     """As long as replies propose calls and nothing ends the run, the model is asked again."""
-    return Finding(len(c.calls) >= c.least, f"at least {_model_calls(c.least)}", _model_calls(len(c.calls)))
-
-
-def _model_calls(number: int) -> str:
-    return f"{number} model call{'' if number == 1 else 's'}"
+    return Finding(
+        len(c.calls) >= c.least, f"at least {how_many(c.least, 'model call')}", how_many(len(c.calls), "model call")
+    )
 
 
 def _none_after(kind: Kind) -> RuleFunction:
@@ -362,7 +361,7 @@ def _none_after(kind: Kind) -> RuleFunction:
         number, _ = end
         if len(c.calls) < number:
             return Unjudged("the run did not come that far")
-        return equal(_model_calls(number), _model_calls(len(c.calls)))
+        return equal(how_many(number, "model call"), how_many(len(c.calls), "model call"))
 
     return function
 
