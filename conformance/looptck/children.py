@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from looptck.processes import kill, reap, tell
+from looptck.processes import has_arrived, kill, reap, tell
 from looptck.profile import Profile, profile_of
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _collect(
         for observation in _observations(child):
             yield child.batch, child.place, observation
             child.place += 1
-    for child in [child for child in children.values() if child.closed or now() >= child.deadline]:
+    for child in [child for child in children.values() if child.closed or _late(child)]:
         child.timed_out = not child.closed
         child.listen()
         for descriptor in (child.messages, child.output):
@@ -209,6 +209,11 @@ def _collect(
         child.timed_out |= code == -signal.SIGALRM  # its own alarm was first: this process was busy
         del children[child.pid]  # only now: until it is gone, whoever interrupts has to end it
         yield from _over(child, code, waiting, seconds)
+
+
+def _late(child: Child) -> bool:
+    """Whether its time is up and nothing of it is there to be read: this process may be what is late."""
+    return now() >= child.deadline and not has_arrived(child.messages)
 
 
 def _observations(child: Child) -> Iterator[Any]:

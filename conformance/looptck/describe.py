@@ -123,7 +123,7 @@ def _read(read: int, output: int, deadline: float) -> tuple[bytes, bool]:
     data, open_ends = b"", [read, output]
     while read in open_ends and not data.endswith(_END):
         ready, _, _ = select.select(open_ends, [], [], max(deadline - time.monotonic(), 0.0))
-        if not ready:
+        if read not in ready and time.monotonic() >= deadline:  # it may print without an end
             return data, True
         for end in ready:
             part = os.read(end, 65_536)

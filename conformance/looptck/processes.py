@@ -43,6 +43,13 @@ def write_all(write: int, data: bytes) -> None:
             room.poll()
 
 
+def has_arrived(read: int) -> bool:
+    """Whether there is something to read by now, the end of it included."""
+    ready = select.poll()
+    ready.register(read, select.POLLIN)
+    return bool(ready.poll(0))
+
+
 class CutOffError(Exception):
     """A child's way to its parent is closed, or something else has its number by now: the loop's doing."""
 

@@ -296,6 +296,18 @@ def test_an_import_that_gets_at_the_way_out_or_stays_is_described(
     assert describe(load, limit=10.0).refused == refused
 
 
+def test_an_import_that_prints_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    fork_child = isolate.fork_child
+
+    def printing(_serve: Callable[[int], None]) -> tuple[int, int, int]:
+        pid, read, output = fork_child(lambda _write: signal.pause())
+        os.close(output)
+        return pid, read, os.open("/dev/zero", os.O_RDONLY)
+
+    monkeypatch.setattr(isolate, "fork_child", printing)
+    assert describe(exits, limit=-isolate.GRACE).refused == "importing the target took longer than 0 s"
+
+
 def test_an_adapter_that_says_what_is_no_unicode_is_described() -> None:
     odd = os.fsdecode(b"caf\xe9")
 

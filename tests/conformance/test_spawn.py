@@ -184,6 +184,10 @@ def test_a_worker_that_does_not_start_is_the_kits_fault(tmp_path: Path, monkeypa
 
 
 def test_a_worker_that_starts_too_slowly_is_the_kits_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+    endless.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(endless))
     monkeypatch.setattr(spawn, "STARTING", 0.0)
     seen = observed(loader(tmp_path, LOOP), "one")["one"]
     assert (seen.died, seen.blame) == ("a process of the kit's own did not start in time", "kit")

@@ -228,7 +228,7 @@ class _Listener:
                 if not there:
                     selector.unregister(self._control)
             # Whatever was ready: somebody who never stops printing is over the limit like anybody else.
-            if status is None and time.monotonic() >= self._deadline and not self._over():
+            if status is None and self._late(selector) and not self._over():
                 there = False
                 break
         self._rest()
@@ -258,6 +258,13 @@ class _Listener:
         self._pid = number
         self._knows(number)
         return True, None
+
+    def _late(self, selector: selectors.BaseSelector) -> bool:
+        """Whether the time is up and nothing that counts is there to be read: this process may be what is late."""
+        if time.monotonic() < self._deadline:
+            return False
+        counts = (self._control,) if self._run.stopped else (self._control, self._reads)
+        return not any(key.fileobj in counts for key, _ in selector.select(0))
 
     def _over(self) -> bool:
         """Whether there is still something to wait for: the end of what is ended here, but for it no more than once."""
