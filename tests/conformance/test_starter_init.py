@@ -162,5 +162,5 @@ def test_the_commands_that_are_shown_can_be_typed_and_pass_with_a_complete_loop(
         verb, *arguments = shlex.split(command, comments=True)[1:]
         in_process = ["--isolation", "none"] if verb == "check" and "--isolation" not in arguments else []
         ran = looptck(verb, *arguments, *in_process)
-        assert (command, ran.code, ran.err) == (command, 0, "")
+        assert (command, ran.code, ran.err) == (command, 0, ""), ran.out
     assert json.loads(Path("looptck.json").read_text(encoding="utf-8"))["verdict"] == "pass"

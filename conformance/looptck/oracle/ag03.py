@@ -298,6 +298,8 @@ class _Run:
 
     def _resume(self) -> None:
         """An unanswered turn at the end of the input is dispatched before the model is asked."""
+        if not self.given and self.readings.of("input-without-messages", "ask", "refuse") == "refuse":
+            self._refuse("input")
         turn = open_turn([line.message for line in self.lines])
         if turn is None:
             self.number = self._iterations_behind()
@@ -309,7 +311,7 @@ class _Run:
         if len(places) < len(message.tool_calls):
             what = self.readings.of("partly-answered-turn", "dispatch", "ask", "refuse")
             if what == "refuse":
-                self._end("input", transcripts=(tuple(self.lines),), usages=(Usage(),))
+                self._refuse("turn")
             if what == "ask":
                 self.number = self._iterations_behind()
                 return
@@ -317,6 +319,10 @@ class _Run:
         self.number = self.readings.of("resumed-turn-number", *numbers(self.lines, 1, 0))
         self._act(tuple((index, self.known[message.tool_calls[index]]) for index in places), resumed=True)
         self.number -= self.readings.of("resumed-turn-number behind", 0, 1)
+
+    def _refuse(self, what: Literal["input", "turn"]) -> NoReturn:
+        """A run that refuses its input before anything happens may have no more of a transcript than that, or none."""
+        self._end(what, transcripts=(tuple(self.lines), tuple(self.given), ()), usages=(Usage(),))
 
     def _answered(self, message: Message, places: Sequence[int]) -> int:
         """How many answered calls of an open turn count against the budget: none, all, or those that would if open."""

@@ -11,10 +11,10 @@ from looptck.oracle.ag03 import predict
 from looptck.oracle.difference import Difference, shown, shown_beside, told_rather
 from looptck.oracle.forbidden import forbidden
 from looptck.oracle.predictable import unpredicted
-from looptck.oracle.predicted import Line
+from looptck.oracle.predicted import REFUSED, Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
-from looptck.refused import refused_zero
+from looptck.refused import refused
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
 
     From an invocation on that goes on from a call of which a part arrived, no runs are predicted.
     """
-    if refused_zero(scenario, observation):
+    if refused(scenario, observation):
         return ()
     runs: list[Predicted] = []
     left: list[tuple[Line, ...]] = []
@@ -97,6 +97,8 @@ def _best(
         found = _differences(scenario, place, predicted, seen, records)
         if not found and tells(predicted):
             return predicted, ()
+        if found and predicted.ending in REFUSED:
+            continue  # a run that did more than to refuse its input has not refused it
         if best is None or (best[1] and (not found or told_rather("ag03", found, best[1]))):
             best = predicted, found
     assert best is not None, "there is one reading at least"  # noqa: S101 - an invariant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from looptck.oracle.difference import ROUND, Difference, broken_by, same_lines, shown, shown_beside
-from looptck.oracle.predicted import reported_twice
+from looptck.oracle.predicted import REFUSED, reported_twice
 from looptck.suite.evidence import call_line, line, tokens
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ _ENDS = {
     "provider": "provider-error-ends-run",
     "step": "step-error-ends-run",
     "gate": "gate-raises",
-    "input": "partly-answered-turn",
+    "input": "input-without-messages",
+    "turn": "partly-answered-turn",
 }
 _LEFT = {
     "answered": "transcript-appends",
@@ -37,14 +38,17 @@ _LEFT = {
     "provider": "provider-error-transcript",
     "step": "step-error-nothing-appended",
     "gate": "gate-raises",
-    "input": "partly-answered-turn",
+    "input": "input-without-messages",
+    "turn": "partly-answered-turn",
 }
 """By what ends a run: the requirements about its outcome and about its transcript."""
 
 
 def differences(predicted: Predicted, invocation: Invocation, seen: InvocationSeen) -> Iterator[Difference]:
     """Every difference in outcome, transcript, usage and what is left over, each by itself."""
-    found = [_outcome(predicted, seen), _transcript(predicted, seen), _usage(predicted, seen)]
+    found = [_outcome(predicted, seen)]
+    if predicted.ending not in REFUSED:  # a run that has not begun need not have more than its error
+        found += [_transcript(predicted, seen), _usage(predicted, seen)]
     at = len(predicted.rounds) * ROUND
     for difference in found:
         if difference is not None:

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from looptck.scenario import Call, Turn
 
 Ending: TypeAlias = Literal[
-    "answered", "max_iter", "tokens", "tool_calls", "approval", "provider", "step", "gate", "input"
+    "answered", "max_iter", "tokens", "tool_calls", "approval", "provider", "step", "gate", "input", "turn"
 ]
 """What ends a run: its answer, the cap, a budget, a missing approval; an error of the provider, the step runner or the
-gate; or an input that the loop may refuse."""
+gate; or an input that the loop may refuse: one without messages, or one whose last turn has some answers."""
+
+REFUSED: frozenset[Ending] = frozenset({"input", "turn"})
 
 
 @dataclass(frozen=True, slots=True)

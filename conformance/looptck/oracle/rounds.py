@@ -32,7 +32,8 @@ ASKED_TOO_MUCH = {
     "provider": "provider-error-ends-run",
     "step": "step-error-not-shown",
     "gate": "gate-raises",
-    "input": "partly-answered-turn",
+    "input": "input-without-messages",
+    "turn": "partly-answered-turn",
 }
 """By what ends a run: the requirement that one more model request breaks."""
 _STOPPED_SHORT = {"max_iter": "iteration-cap", "approval": "approval-by-marker"}

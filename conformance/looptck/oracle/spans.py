@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from looptck.contract import ag03
 from looptck.observe.rig import MODEL
 from looptck.oracle.difference import Difference
-from looptck.oracle.predicted import final_usage, reported_twice
+from looptck.oracle.predicted import REFUSED, final_usage, reported_twice
 from looptck_fakes import ToolStarted
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _named(spans: Sequence[SpanSeen], name: str) -> list[SpanSeen]:
 def _runs(scenario: Scenario, runs: Sequence[Predicted], spans: Sequence[SpanSeen]) -> Difference | None:
     """One span for each run, with the agent's name and the number of iterations; of a failed run it has an error."""
     seen = _named(spans, ag03.SPAN_RUN)
+    runs = _traced(runs, len(seen))
     name = scenario.options.name
     expected: list[Any] = [["INTERNAL", name] if name is not None else ["INTERNAL"] for _ in runs]
     got = [[span.kind, span.attributes.get(ag03.AGENT_NAME)][: 2 if name is not None else 1] for span in seen]
@@ -78,6 +79,12 @@ def _runs(scenario: Scenario, runs: Sequence[Predicted], spans: Sequence[SpanSee
     return None
 
 
+def _traced(runs: Sequence[Predicted], spans: int) -> Sequence[Predicted]:
+    """The runs that have a span: whether one has that refused its input is open, for it may not have begun."""
+    begun = [run for run in runs if run.ending not in REFUSED]
+    return begun if spans == len(begun) else runs
+
+
 def tells(run: Predicted, place: int, observation: Observation) -> bool:
     """Whether the span of invocation `place` tells the iterations that this run had; also where it has no span."""
     seen = _named(observation.spans, ag03.SPAN_RUN)[place : place + 1]
@@ -88,11 +95,13 @@ def _tells(span: SpanSeen, run: Predicted) -> bool:
     return span.attributes.get(ag03.ITERATIONS) in tuple(_iterations(run))  # a loop may give what has no hash
 
 
-def _iterations(run: Predicted) -> set[int]:
+def _iterations(run: Predicted) -> set[int | None]:
     """Model calls, one that failed among them or not, and a resumed turn counted or not; or the last number."""
     attempts = sum(one.ask is not None for one in run.rounds)
     resumed = sum(one.ask is None for one in run.rounds)
-    counted = {calls + extra for calls in (run.model_calls, attempts) for extra in {0, resumed}}
+    counted: set[int | None] = {calls + extra for calls in (run.model_calls, attempts) for extra in {0, resumed}}
+    if run.ending in REFUSED:
+        counted.add(None)
     return counted | {run.number - failed for failed in {0, attempts - run.model_calls}}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
-from looptck.refused import refused_zero
+from looptck.refused import refused
 from looptck.report.row import BEYOND, Row, latest
 from looptck.suite.evidence import tokens, written_line
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -125,7 +125,7 @@ def _clip(text: str) -> str:
 
 def obstacle(scenario: Scenario, observation: Observation) -> tuple[Verdict, str] | None:
     """What keeps an observation from being judged although it was made."""
-    if refused_zero(scenario, observation):
+    if refused(scenario, observation):
         return None
     for seen in observation.invocations:
         if seen.status == "timeout":

@@ -1,9 +1,17 @@
-"""Values that a scenario is filled with, drawn from a seed: a loop that memorises one run knows nothing of the next."""
+"""Values that a scenario is filled with, drawn from a seed: a loop that memorises one run knows nothing of the next.
+
+Names, texts, ids and markers come once in a place: what a check tells apart by them is different.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TOOLS = ("get_weather", "find_flights", "read_page", "list_files", "convert_money", "look_up", "send_note")
 _WORDS = (
@@ -27,26 +35,34 @@ class Labels:
 
     def __init__(self, seed: int, place: str) -> None:
         self._random = random.Random(f"{seed}/{place}")
-        self._ids: set[str] = set()
+        self._drawn: set[str] = set()
 
-    def call_id(self) -> str:
-        """A call id that this place has not used."""
-        while (drawn := f"call_{self._random.randrange(16**6):06x}") in self._ids:
+    def _once(self, draw: Callable[[], str]) -> str:
+        """What this place has not drawn before."""
+        while (drawn := draw()) in self._drawn:
             continue
-        self._ids.add(drawn)
+        self._drawn.add(drawn)
         return drawn
 
+    def call_id(self) -> str:
+        """A call id."""
+        return self._once(lambda: f"call_{self._random.randrange(16**6):06x}")
+
     def tools(self, number: int) -> list[str]:
-        """Different tool names."""
-        return [f"{name}_{self._random.randrange(100)}" for name in self._random.sample(_TOOLS, number)]
+        """Tool names, at most seven, of different kinds."""
+        names = self._random.sample(_TOOLS, number)
+        return [self._once(partial(self._numbered, name)) for name in names]
+
+    def _numbered(self, name: str) -> str:
+        return f"{name}_{self._random.randrange(100)}"
 
     def tool(self) -> str:
         """A tool name."""
         return self.tools(1)[0]
 
     def text(self) -> str:
-        """A few words, hardly ever the same twice."""
-        return " ".join(self._random.choices(_WORDS, k=3)) + f" {self._random.randrange(10_000)}"
+        """A few words and a number."""
+        return self._once(lambda: " ".join((*self._random.choices(_WORDS, k=3), str(self._random.randrange(10_000)))))
 
     def pieces(self) -> tuple[str, ...]:
         """A text in the pieces that it is streamed in."""
@@ -63,4 +79,4 @@ class Labels:
 
     def marker(self) -> str:
         """An approval marker."""
-        return f"approve-{self._random.randrange(16**6):06x}"
+        return self._once(lambda: f"approve-{self._random.randrange(16**6):06x}")

@@ -3,7 +3,8 @@
 The run itself is the coordinator: it alone writes the transcript, and it emits results as they are reported. Readers
 of events wait on a condition. Chunks are folded here, without the contract's accumulator. Its readings: a resumed turn
 carries its ordinal in the transcript; tokens exactly at the budget allow another model call; events tell no verdict
-where there is no gate; a cancelled run, and one whose step failed, drop the turn that they could not finish.
+where there is no gate; a cancelled run, and one whose step failed, drop the turn that they could not finish; an input
+without messages is refused.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ class Agent:
 
     def invoke(self, messages: Sequence[Message]) -> Run:
         """A run, which begins when somebody asks for its result or its events."""
+        if not messages:
+            msg = "an input needs a message"
+            raise ValueError(msg)
         return Run(self, messages)
 
 
