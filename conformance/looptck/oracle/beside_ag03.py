@@ -14,7 +14,7 @@ from looptck.oracle.predictable import unpredicted
 from looptck.oracle.predicted import REFUSED, Line
 from looptck.oracle.readings import under_all_readings
 from looptck.oracle.rounds import Beside
-from looptck.refused import refused
+from looptck.refused import refusable_limit, refused, without_stream
 from looptck.requirements import requirements
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def differences(scenario: Scenario, observation: Observation) -> tuple[Differenc
 
     From an invocation on that goes on from a call of which a part arrived, no runs are predicted.
     """
-    if refused(scenario, observation):
+    if refusable_limit(scenario) and refused(scenario, observation):
         return ()
     runs: list[Predicted] = []
     left: list[tuple[Line, ...]] = []
@@ -119,7 +119,7 @@ def _differences(
         return (asked,)
     invocation = scenario.invocations[place]
     found = tuple(endings.differences(predicted, invocation, seen))
-    event = events.difference(predicted, invocation, seen)
+    event = None if without_stream(seen) else events.difference(predicted, invocation, seen)
     return found if event is None else (*found, event)
 
 

@@ -38,8 +38,6 @@ _LEFT = {
     "provider": "provider-error-transcript",
     "step": "step-error-nothing-appended",
     "gate": "gate-raises",
-    "input": "input-without-messages",
-    "turn": "partly-answered-turn",
 }
 """By what ends a run: the requirements about its outcome and about its transcript."""
 

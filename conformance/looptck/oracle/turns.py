@@ -27,8 +27,6 @@ _RAN_TOO_MUCH = {
     "provider": "provider-error-no-tools",
     "step": "step-error-ends-run",
     "gate": "gate-raises",
-    "input": "input-without-messages",
-    "turn": "partly-answered-turn",
 }
 """By what ends a run: the requirement that a tool run of the turn that is not dispatched breaks."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from looptck.adapter import NO_STREAM
 from looptck.contract.ag03 import Usage
-from looptck.refused import refused
+from looptck.refused import refused, without_stream
 from looptck.report.row import BEYOND, Row, latest
 from looptck.suite.evidence import tokens, written_line
 from looptck_fakes import GateAsked, ModelAnswered, ModelAsked, StepEnded, StepStarted, ToolEnded, ToolStarted
@@ -130,9 +129,8 @@ def obstacle(scenario: Scenario, observation: Observation) -> tuple[Verdict, str
     for seen in observation.invocations:
         if seen.status == "timeout":
             return "incomplete", "the real-time limit passed before the run ended"
-        for problem in seen.problems:
-            if problem.startswith(NO_STREAM):
-                return "fail", f"the loop could not be invoked: {problem.removeprefix(NO_STREAM)}"
+        for said in without_stream(seen):
+            return "fail", f"the loop could not be invoked: {said}"
     return None
 
 

@@ -117,3 +117,17 @@ def test_a_run_that_goes_on_behind_one_that_was_refused_has_no_message_either(
     scenario = Scenario(name="behind", invocations=(run, run.model_copy(update={"continues": 0})))
     loop = planted(tmp_path, INVOKED.format(refused="not messages", error="ValueError"))
     assert not judged_of(loop, scenario, monkeypatch).differs
+
+
+def test_what_stands_beside_an_input_that_was_refused_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Invocation(messages=NONE, turns=(Turn(text=("Done.",)),))
+    scenario = Scenario(
+        name="beside",
+        options=Options(system="Be brief."),
+        invocations=(run, run.model_copy(update={"messages": (GO,)})),
+    )
+    loop = planted(tmp_path, INVOKED.format(refused="not messages", error="ValueError"), made=NO_SYSTEM)
+    one = judged_of(loop, scenario, monkeypatch)
+    assert (one.broken, one.level) == ("system-prompt-first", "must")
